@@ -9,13 +9,11 @@ import numpy as np
 from crowdwise._arrays import Floats
 from crowdwise._threads import one_blas_thread
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.data import EXACT_COLUMNS
 from crowdwise.ridge.expertise import Votes
-from crowdwise.ridge.path import Folds
 from crowdwise.ridge.problem import fold_models
-from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.rows.features import N_FOLDS, Rows, mean_variance, row_space
+from crowdwise.weights.folds import Folds
 from crowdwise.weights.steepness import choose_steepness
 
 # More examples than this make the answer no surer.
@@ -43,19 +41,10 @@ def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreem
     folds = Folds.by_content(X, N_FOLDS)
 
     def scores_of(easiness: Floats) -> Floats:
-        return _unseen_scores(rows, easiness * sample_weight, shares, l2, folds)
+        if folds.n_folds < 2:  # there is no other example to learn from
+            return np.zeros_like(shares)
+        theta = fold_models(rows, easiness * sample_weight, shares, l2, folds.fold, tol=_NEAR)
+        return rows.fold_scores(theta, folds.fold)
 
     with one_blas_thread():
         return choose_steepness(scores_of, labels, disagreement, sample_weight)
-
-
-def _unseen_scores(rows: Rows, weight: Floats, target: Floats, l2: float, folds: Folds) -> Floats:
-    """Scores of every row by a model of the other folds."""
-    if folds.n_folds < 2:  # there is no other example to learn from
-        return np.zeros_like(target)
-    if rows.n_columns <= EXACT_COLUMNS:
-        theta = fold_models(rows, weight, target, l2, folds.fold)
-    else:
-        held_in = (np.where(folds.fold == k, 0.0, weight) for k in range(folds.n_folds))
-        theta = np.array([solve_iteratively(rows, others, target, l2, None, tol=_NEAR) for others in held_in])
-    return rows.fold_scores(theta, folds.fold)

@@ -25,7 +25,7 @@ from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.partial import batch_names, check_mergeable, with_declared
-from crowdwise.ridge.path import Folds, KeptFit, ridge_path, warn_if_undetermined
+from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
 from crowdwise.ridge.rounds import Settled, Weighting
 from crowdwise.ridge.sums import RidgeSums, SumsPlan, sums_to_solve
 from crowdwise.rows.blocks import Blocks
@@ -40,14 +40,12 @@ from crowdwise.training_set import (
     warn_if_unlabelled,
 )
 from crowdwise.weights.curricula import Curriculum, check_curriculum
+from crowdwise.weights.folds import Folds
 
 # What keep_sums="auto" keeps of a fit, in bytes.
 _MOST_KEPT = 2**26
 # What `at` needs, besides sums of blocks; never in files and pickles.
-_IN_MEMORY = ("_kept_fit",)
-
-# Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
-Path = Callable[..., list[Settled[Any]]]
+_IN_MEMORY = ("_kept_path", "_kept_settings")
 
 
 class RidgeModel(CrowdResultsMixin):
@@ -79,7 +77,8 @@ class RidgeModel(CrowdResultsMixin):
     random_state: Any
     keep_sums: Literal["auto"] | bool
     verbose: int
-    _kept_fit: KeptFit
+    _kept_path: RidgePath
+    _kept_settings: dict[str, Any]  # when it was fitted
     _scale: ScaleName = "nominal"
     _inits: tuple[str, ...] = ("majority", "mean")
     _tuned = False  # whether something is chosen over folds
@@ -136,8 +135,7 @@ class RidgeModel(CrowdResultsMixin):
             weighting=any(steepnesses), one_class=True,
         )  # fmt: skip
         data = RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
-        self._learn(KeptFit({}, data, self._folds(data), self.keep_sums is True), reporter)
-        return self
+        return self._learn(RidgePath(data, self._folds(data), self.keep_sums is True), reporter)
 
     def _folds(self, data: RidgeData) -> Folds:
         """What examples are scored out of."""
@@ -337,8 +335,8 @@ class RidgeModel(CrowdResultsMixin):
         True
         """
         check_is_fitted(self)
-        kept: KeptFit | None = vars(self).get("_kept_fit")
-        settings = self.get_params(deep=False) if kept is None else kept.settings
+        kept: RidgePath | None = vars(self).get("_kept_path")
+        settings = self.get_params(deep=False) if kept is None else self._kept_settings
         model = type(self)(**settings | self._settings_at(steepness, l2))
         for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
             if name in vars(self):
@@ -368,7 +366,7 @@ class RidgeModel(CrowdResultsMixin):
         """The settings of a model with another steepness or l2."""
         return {name: value for name, value in (("steepness", steepness), ("l2", l2)) if value is not None}
 
-    def _may_keep(self, kept: KeptFit) -> bool:
+    def _may_keep(self, kept: RidgePath) -> bool:
         return self.keep_sums is True or (self.keep_sums == "auto" and kept.n_bytes <= _MOST_KEPT)
 
     def _kept(self) -> dict[str, Any]:
@@ -401,8 +399,8 @@ class RidgeModel(CrowdResultsMixin):
         if summary.feature_names is not None:
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
         self.sums_ = sums
-        self._learn(KeptFit({}, data, folds, True, levels), reporter or self._reporter(), sums)
-        return self
+        path = RidgePath(data, folds, by_level=True, sums=levels, of_more=True)
+        return self._learn(path, reporter or self._reporter(), sums)
 
     def _why_no_sums(self) -> str | None:
         """Why there are no sums for these settings, if there are none."""
@@ -455,62 +453,53 @@ class RidgeModel(CrowdResultsMixin):
         steepness = check_number("steepness", settings["steepness"], auto=self._scale == "nominal")
         return [] if np.isnan(steepness) else [steepness], np.array([check_number("l2", settings["l2"])])
 
-    def _learn(self, kept: KeptFit, reporter: Reporter, sums: RidgeSums | None = None) -> None:
+    def _learn(self, path: RidgePath, reporter: Reporter, sums: RidgeSums | None = None) -> Self:
         """Solve the rounds, and store what was learned; from `sums`, if the data are a sample of theirs."""
-        data, folds = replace(kept.data), kept.folds  # what it finds out about its steepness is not kept
-        path = partial(
-            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter,
-            source=None if sums is None else kept.sums, make_sums=kept.make,
-        )  # fmt: skip
         with one_blas_thread():
-            fit = self._best_fit(data, folds, path)
+            fit = self._best_fit(path, reporter)
             fit.warn(self.tol)
-            warn_if_undetermined(fit, data)
+            warn_if_undetermined(fit, path.data)
             if sums is None:
-                warn_if_few_effective(
-                    data.easiness(fit.weights.steepness) * data.training.sample_weight, self.n_features_in_
-                )
-                self.fitted_, results, label_score = ridge_results(data, folds, fit)
+                weight = path.data.easiness(fit.weights.steepness) * path.data.training.sample_weight
+                warn_if_few_effective(weight, self.n_features_in_)
+                self.fitted_, results, label_score = ridge_results(path, fit)
                 self.label_score_ = flat(label_score)
-                self._keep(results)
             else:
-                assert kept.sums is not None
-                count, levels = sums.examples_per_level, kept.sums
-                present = levels.statistics.present.reshape(len(count), -1).sum(axis=1)
-                warn_if_few_effective(
-                    levels.easiness(fit.weights.steepness) * present / count, self.n_features_in_, count
-                )
-                n_labels = sums.summary.labels_per_annotator
-                self.fitted_, found, _ = ridge_results(data, folds, fit, n_labels)
-                self._keep(found.without_examples(sums.n_examples))
+                weight, count = sums.weight_of_levels(path.sums, fit.weights.steepness)
+                warn_if_few_effective(weight, self.n_features_in_, count)
+                self.fitted_, results, _ = ridge_results(path, fit, sums.summary.labels_per_annotator)
+                results = results.without_examples(sums.n_examples)
+        self._keep(results)
         self.l2_, self.route_ = fit.l2, fit.route
         self.coef_, self.intercept_ = self.fitted_.coef, self.fitted_.intercept
         if self.fitted_.scaling is None:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
             self.model_precision_ = self.fitted_.model_precision
         else:
-            self.classes_, self.temperature_ = data.training.classes, self.fitted_.scaling.temperature
+            self.classes_, self.temperature_ = path.data.training.classes, self.fitted_.scaling.temperature
             class_weight = fit.weights.class_weight
             self.class_weight_ = np.ones(len(self.classes_)) if class_weight is None else class_weight
-        kept_now = replace(kept, settings=self.get_params(deep=False))
-        if sums is None and self._may_keep(kept_now):
-            self._kept_fit = kept_now
+        if sums is None and self._may_keep(path):
+            self._kept_path, self._kept_settings = path, self.get_params(deep=False)
         reporter.done()
+        return self
 
-    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> Settled[Any]:
-        """The fit to be kept, of those that `path` makes for steepnesses and l2s."""
+    def _best_fit(self, path: RidgePath, reporter: Reporter) -> Settled:
+        """The fit to be kept."""
+        return path.solve(self._search(path.data, reporter))[0]
+
+    def _search(self, data: RidgeData, reporter: Reporter, **tuning: Any) -> Search:
         steepnesses, l2s = self._grid()
-        fits = path(steepnesses=steepnesses or [self._auto(data)], l2s=l2s, weighting=self._weighting(data))
-        return fits[0]
+        class_weight = self.get_params(deep=False).get("class_weight")
+        curriculum, classes = self._check_settings(), data.training.labels.classes
+        weighting = Weighting.of(curriculum, class_weight, classes, self.random_state)
+        steepnesses = steepnesses or [self._auto(data)]
+        return Search(steepnesses, l2s, weighting, self.max_rounds, self.tol, reporter, **tuning)
 
     def _auto(self, data: RidgeData) -> float:
         training = data.training
         check_finite(training.X)
         return auto_steepness(data.X, training.used_labels, training.sample_weight, training.used_disagreement)
-
-    def _weighting(self, data: RidgeData) -> Weighting:
-        class_weight = self.get_params(deep=False).get("class_weight")
-        return Weighting.of(self._check_settings(), class_weight, data.training.labels.classes, self.random_state)
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 

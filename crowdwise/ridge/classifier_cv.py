@@ -9,13 +9,15 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
+from crowdwise._progress import Reporter
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.ridge.base import Path
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import Folds, held_out_rankings
+from crowdwise.ridge.path import RidgePath, held_out_rankings
 from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.sums import check_folds
 from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights.folds import Folds
 from crowdwise.weights.steepness import easiest_examples
 
 # The grid of the paper's experiments: 2^-14, 2^-12, ..., 2^14, and 2^-1 and 2^1.
@@ -139,20 +141,27 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.verbose = verbose
 
     def _folds(self, data: RidgeData) -> Folds:
-        return Folds.of(self.cv, data, self.random_state)
+        """Folds by content for a number, else those of a scikit-learn splitter or of given splits."""
+        training, n_examples = data.training, len(data.labels)
+        if self._is_splitter():
+            folds = Folds.of_splitter(self.cv, training.labels._tally.argmax(axis=1), training.used)
+        else:
+            n_folds = check_whole("cv", self.cv, low=2)
+            if n_folds > max(n_examples, 10):
+                raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {n_folds}.")
+            folds = Folds.by_content(data.X, n_folds, self.random_state)
+        check_folds(folds.n_folds, n_examples)
+        return folds
 
-    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> Settled[Any]:
+    def _is_splitter(self) -> bool:
+        return not isinstance(self.cv, str) and (hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"))
+
+    def _best_fit(self, path: RidgePath, reporter: Reporter) -> Settled:
         """The fit of the steepness that ranks examples best."""
-        (steepnesses, l2s), (examples, codes) = self._grid(), self._examples_to_rank(data)
-        fits = path(
-            steepnesses=steepnesses or [self._auto(data)],
-            l2s=l2s,
-            weighting=self._weighting(data),
-            tuned=True,
-            every_round=self.tune == "every round",
-        )
-        ranked = held_out_rankings(data, fits, folds, examples, codes, len(data.training.classes))
-        self.cv_results_ = _results(data, fits, ranked)
+        examples, codes = self._examples_to_rank(path.data)
+        fits = path.solve(self._search(path.data, reporter, tuned=True, every_round=self.tune == "every round"))
+        ranked = held_out_rankings(path, fits, examples, codes)
+        self.cv_results_ = _results(path.data, fits, ranked)
         return fits[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
@@ -162,7 +171,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         return settings | {"steepnesses": steepness if isinstance(steepness, str) else (steepness,)}
 
     def _why_no_sums(self) -> str | None:
-        if hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
+        if self._is_splitter():
             return f"the folds of a stream are drawn by the content of rows, so cv must be a number; it is {self.cv!r}."
         return super()._why_no_sums()
 
@@ -200,16 +209,16 @@ def _check_values(name: str, values: Any) -> list[float]:
     return [check_number(name, value) for value in values]
 
 
-def _results(data: RidgeData, path: list[Settled[Any]], ranked: list[float]) -> dict[str, Any]:
-    features = [data.to_features(fit.theta) for fit in path]
+def _results(data: RidgeData, fits: list[Settled], ranked: list[float]) -> dict[str, Any]:
+    features = [data.to_features(fit.theta) for fit in fits]
     return {
-        "steepness": np.array([fit.weights.steepness for fit in path]),
-        "l2": np.array([fit.l2 for fit in path]),
+        "steepness": np.array([fit.weights.steepness for fit in fits]),
+        "l2": np.array([fit.l2 for fit in fits]),
         "criterion": np.array(ranked),
-        "held_out_error": np.array([fit.problem.choice.errors for fit in path]),
+        "held_out_error": np.array([fit.held_out_error for fit in fits]),
         "coef": np.array([coef for coef, _ in features]),
         "intercept": np.array([intercept for _, intercept in features]),
-        "expertise": np.array([fit.expertise for fit in path]),
-        "n_rounds": np.array([fit.n_rounds for fit in path]),
-        "converged": np.array([fit.converged for fit in path]),
+        "expertise": np.array([fit.expertise for fit in fits]),
+        "n_rounds": np.array([fit.n_rounds for fit in fits]),
+        "converged": np.array([fit.converged for fit in fits]),
     }

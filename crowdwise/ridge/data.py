@@ -1,4 +1,4 @@
-"""A training set -> RidgeData: features and labels in the solver's terms, the weights of a round, the route."""
+"""A training set -> RidgeData: features and labels in the solver's terms; and the route."""
 
 from __future__ import annotations
 
@@ -101,9 +101,12 @@ class RidgeData:
 
     def easiness(self, steepness: float) -> Floats:
         """The weights that come from disagreement."""
-        if steepness not in self._easiness:
-            self._easiness[steepness] = example_weights(self.training.weighing_disagreement, steepness)
-        return self._easiness[steepness]
+        found = self._easiness.get(steepness)
+        if found is None:
+            found = example_weights(self.training.weighing_disagreement, steepness)
+            self._easiness.clear()  # the last is enough
+            self._easiness[steepness] = found
+        return found
 
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
         """The consensus of the labels, and the expertise of all who labelled each example."""
@@ -125,17 +128,14 @@ class RidgeData:
         check_gram(sums.gram, self.training.X)
         return sums
 
-    def against_truth(self, errors: Floats, theta: Floats, weights: Weights) -> Floats:
+    def against_truth(self, known: KnownRows, errors: Floats, theta: Floats, weight: Floats) -> Floats:
         """Squared errors of annotators, those on examples whose answer is known being against that answer.
 
         `errors` are weighted sums against the model, as sums know them: known answers are taken for labels. Their
         errors against the model are taken out.
         """
-        if self.known is None:
-            return errors
-        weight, scores = weights.product[self.known.at], self.rows.scores(theta, self.known.at)
-        as_labels = self.known.errors_of_answers(weight, scores)
-        return np.maximum(errors - as_labels + self.known.errors(weight), 0.0)
+        weight, scores = weight[known.at], self.rows.scores(theta, known.at)
+        return np.maximum(errors - known.errors_of_answers(weight, scores) + known.errors(weight), 0.0)
 
     def to_features(self, theta: Floats) -> tuple[Floats, Floats]:
         """coef of shape (n_targets, n_features) and intercept of shape (n_targets,) from a solution."""
@@ -220,9 +220,14 @@ class KnownRows:
         return self.labels._sum_per_annotator(squared[self.labels.example_index])
 
 
+def is_wide(rows: Rows) -> bool:
+    """Whether there are too many columns for a gram matrix, so that the solver iterates."""
+    return rows.n_columns > EXACT_COLUMNS
+
+
 def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:
     """How it is solved: "sums" (one pass), "rows" (a pass per round) or "iterative" (no gram matrix)."""
-    if data.rows.n_columns > EXACT_COLUMNS:
+    if is_wide(data.rows):
         return "iterative"
     return "rows" if needs_rows or not sums_are_cheap(data, n_cells) else "sums"
 
@@ -241,44 +246,3 @@ def fits_in_memory(data: RidgeData, n_cells: int) -> bool:
     n_blocks = 1 if labels.is_complete else labels.n_annotators
     n_numbers = n_cells * n_columns * (n_blocks * n_columns + labels.n_annotators * data.targets.n_targets)
     return 8 * n_numbers <= MEMORY_BUDGET
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The weights of the examples in one round.
-
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learned from.
-    steepness : float
-        How fast easiness falls with disagreement.
-    sample_weight : ndarray of shape (n_examples,)
-        How often each example counts, times the weight of its class.
-    given : ndarray of shape (n_examples,), default=None
-        What the curriculum gave, if it is not easiness or between easiness and equal weights.
-    share : float, default=1.0
-        How much easiness counts; the rest of the weight is the same for all.
-    class_weight : ndarray of shape (n_classes,), default=None
-        What each class counted.
-    """
-
-    data: RidgeData
-    steepness: float
-    sample_weight: Floats
-    given: Floats | None = None
-    share: float = 1.0
-    class_weight: Floats | None = None
-
-    @cached_property
-    def example(self) -> Floats:
-        """The weight of every example, sample weights aside."""
-        if self.given is not None:
-            return self.given
-        easiness = self.data.easiness(self.steepness)
-        return easiness if self.share == 1 else self.share * easiness + (1 - self.share)
-
-    @property
-    def product(self) -> Floats:
-        """Sample weights included."""
-        return self.example * self.sample_weight

@@ -6,6 +6,7 @@ Expertise is one over the mean squared error against the model, floored and shru
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,22 +32,35 @@ class Precision:
     ----------
     mass : ndarray of shape (n_annotators,)
         Total weight of the examples that each annotator labelled.
-    prior : ndarray of shape (n_annotators,)
-        Weight of the crowd's average error in each annotator's: zero for those who labelled everything, so that
-        complete labels give the paper's expertise exactly.
+    answered : ndarray of shape (n_annotators,)
+        The same without easiness: how much each annotator labelled.
+    present : float
+        How much there was to label.
     floor : float
         The smallest mean squared error.
     """
 
     mass: Floats
-    prior: Floats
+    answered: Floats
+    present: float
     floor: float
 
     @classmethod
     def of(cls, mass: Floats, answered: Floats, present: float, span: float) -> Precision:
         """From the weights that were labelled, and that there were to label."""
-        prior = PRIOR_LABELS * (1 - np.minimum(answered / present, 1.0))
-        return cls(mass, prior, SMALLEST_ERROR * span)
+        return cls(mass, answered, present, SMALLEST_ERROR * span)
+
+    @cached_property
+    def prior(self) -> Floats:
+        """Weight of the crowd's average error in each annotator's.
+
+        It is zero for those who labelled everything, so that complete labels give the paper's expertise exactly.
+        """
+        return PRIOR_LABELS * (1 - np.minimum(self.answered / self.present, 1.0))
+
+    def average(self, expertise: Floats) -> float:
+        """The expertise of all who labelled the average example."""
+        return float(self.answered @ expertise / self.present)
 
     def expertise(self, errors: Floats) -> Floats:
         """Expertise from sums of squared errors."""

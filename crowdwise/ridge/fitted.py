@@ -30,12 +30,13 @@ from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.expertise import SMALLEST_ERROR, Votes
-from crowdwise.ridge.path import Folds
+from crowdwise.ridge.path import RidgePath
 from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.rounds import Settled
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
+from crowdwise.weights.folds import Folds
 
 # Examples that are enough for a temperature and offsets, and labels per annotator and class for confusion matrices.
 _ENOUGH, _LABELS_PER_CLASS = 20_000, 1000
@@ -152,7 +153,7 @@ def class_scores(scores: Floats) -> Floats:
 
 
 def ridge_results(
-    data: RidgeData, folds: Folds, fit: Settled[Any], n_labels: Array | None = None
+    path: RidgePath, fit: Settled, n_labels: Array | None = None
 ) -> tuple[FittedRidge, FitResults, Floats]:
     """The fitted model, the consensus on all examples of its fit, and the paper's consensus.
 
@@ -160,8 +161,8 @@ def ridge_results(
     examples without any. Each example is scored by the model of the other folds. `n_labels` says how many labels each
     annotator gave, if the data are a sample of all.
     """
-    training = data.training
-    unseen = _unseen_scores(data, folds, fit)
+    data, training = path.data, path.data.training
+    unseen = _unseen_scores(data, path.folds, fit)
     fitted = _fitted(data, fit)
     scores = np.empty((len(training.used), unseen.shape[1]))
     scores[training.used] = data.targets.uncentred(unseen)
@@ -185,7 +186,7 @@ def ridge_results(
 
 
 def _class_results(
-    data: RidgeData, fit: Settled[Any], fitted: FittedRidge, scores: Floats, of_fit: dict[str, Any]
+    data: RidgeData, fit: Settled, fitted: FittedRidge, scores: Floats, of_fit: dict[str, Any]
 ) -> tuple[FittedRidge, FitResults]:
     """The consensus of classes: annotators, and the model's scores out of fold as their prior."""
     training = data.training
@@ -233,17 +234,17 @@ class _StoredScores:
         return _stored
 
 
-def _unseen_scores(data: RidgeData, folds: Folds, fit: Settled[Any]) -> Floats:
+def _unseen_scores(data: RidgeData, folds: Folds, fit: Settled) -> Floats:
     """Scores of the examples that take part by models that have not seen them."""
     if fit.fold_theta is None:  # there is no other example to learn from
         return np.zeros((len(data.labels), data.targets.n_targets))
     return data.rows.fold_scores(fit.fold_theta, folds.fold)
 
 
-def _fitted(data: RidgeData, fit: Settled[Any]) -> FittedRidge:
+def _fitted(data: RidgeData, fit: Settled) -> FittedRidge:
     original, expertise = data.original, fit.expertise
     coef, intercept = data.to_features(fit.theta)
-    crowd = fit.problem.precision.crowd_expertise(fit.errors)
+    crowd = fit.precision.crowd_expertise(fit.errors)
     if len(expertise) == 1:  # nobody to be compared with
         expertise, crowd = np.ones(1), 1.0
     return FittedRidge(
@@ -261,7 +262,7 @@ def _fitted(data: RidgeData, fit: Settled[Any]) -> FittedRidge:
 
 
 def _rating_results(
-    data: RidgeData, fit: Settled[Any], fitted: FittedRidge, unseen: Floats, scores: Floats, of_fit: dict[str, Any]
+    data: RidgeData, fit: Settled, fitted: FittedRidge, unseen: Floats, scores: Floats, of_fit: dict[str, Any]
 ) -> tuple[FittedRidge, FitResults]:
     """The consensus of ratings: the mean of labels and the model's score out of fold, weighted by precision."""
     training, labels = data.training, data.training.labels
@@ -272,12 +273,12 @@ def _rating_results(
         fitted = replace(fitted, std_factor=factor)
     votes = fitted.votes(labels)
     consensus = training.with_truth(fitted.rating_consensus(votes, labels, scores, use_model=True))
-    if data.known is None:
-        agreement = fit.problem.agreement(fit.theta)
-    else:
+    agreement = fit.agreement
+    if data.known is not None:
         answers = data.rows.scores(fit.theta)
         answers[data.known.at] = data.known.answers
         agreement = label_agreement(data, training.used_labels, answers, fit.weights.product)
+    assert agreement is not None
     counted = np.where(training.active, labels.labels_per_annotator, 0)
     copies = None if fitted.sharing.given else fitted.sharing
     flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
@@ -301,7 +302,7 @@ def _rating_results(
     )
 
 
-def _model_precision(data: RidgeData, fit: Settled[Any], fitted: FittedRidge, unseen: Floats) -> float:
+def _model_precision(data: RidgeData, fit: Settled, fitted: FittedRidge, unseen: Floats) -> float:
     """One over the mean squared difference of labels' mean and unseen score, less what is noise of the labels."""
     expertise = fit.expertise if len(fit.expertise) > 1 else np.ones(1)
     votes = Votes.of(data.labels, expertise)
@@ -314,7 +315,7 @@ def _model_precision(data: RidgeData, fit: Settled[Any], fitted: FittedRidge, un
 
 
 def _calibrate_ratings(
-    data: RidgeData, known: KnownRows, fit: Settled[Any], fitted: FittedRidge, unseen: Floats
+    data: RidgeData, known: KnownRows, fit: Settled, fitted: FittedRidge, unseen: Floats
 ) -> tuple[float, RatingCheck]:
     """The factor on standard deviations, and how far the consensus is off on examples of known rating.
 
@@ -327,7 +328,7 @@ def _calibrate_ratings(
     for k in range(int(fold.max()) + 1):
         held_out, rows = np.where(fold == k, weight, 0.0), np.flatnonzero(fold == k)
         errors = fit.errors - known.errors(held_out) + known.errors(held_out, scores)
-        expertise = fit.problem.precision.expertise(np.maximum(errors, 0.0))
+        expertise = fit.precision.expertise(np.maximum(errors, 0.0))
         votes = Votes.of(known.labels[rows], np.ones(1) if len(expertise) == 1 else expertise)
         of_rows = data.targets.uncentred(scores[rows])
         consensus = fitted.rating_consensus(votes, known.labels[rows], of_rows, use_model=True)

@@ -5,83 +5,27 @@ The plain model is the path of one steepness and one l2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import check_cv
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
-from crowdwise._checks import check_whole
 from crowdwise._progress import Reporter
 from crowdwise._threads import run_parallel
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
-from crowdwise.exceptions import DataError, warn
-from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
+from crowdwise.exceptions import warn
+from crowdwise.ridge.data import MOST_CELLS, RidgeData, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import check_finite
-from crowdwise.weights.folds import content_folds
+from crowdwise.weights.folds import Folds
 from crowdwise.weights.steepness import ranking
 
 # With so many rows in a cell it is faster to weight the sums than the rows.
 _ROWS_PER_CELL = 2**12
-
-# Runs the rounds of a problem with the weights of a steepness.
-Turn = Callable[..., Settled[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Which part each example that takes part is held out with."""
-
-    fold: Codes
-    n_folds: int
-
-    @classmethod
-    def by_content(cls, X: Any, n_folds: int, seed: Any = 0) -> Folds:
-        """Folds by the content of rows, so that equal rows are never in two folds."""
-        fold = content_folds(X, n_folds, seed)
-        drawn = np.zeros(n_folds, dtype=bool)
-        drawn[fold] = True
-        if not drawn.all():  # few different rows: some folds got none
-            fold = np.unique(fold, return_inverse=True)[1]
-        return cls(fold, max(int(drawn.sum()), 1))
-
-    @classmethod
-    def of(cls, cv: Any, data: RidgeData, seed: Any) -> Folds:
-        """Folds by content for a number, else those of a scikit-learn splitter or of given splits."""
-        if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
-            folds = cls(*_folds_of_splitter(cv, data))
-        else:
-            n_examples = len(data.labels)
-            if check_whole("cv", cv, low=2) > max(n_examples, 10):
-                raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {cv}.")
-            folds = cls.by_content(data.X, int(cv), seed)
-        if folds.n_folds < 2:
-            raise DataError(
-                "cross-validation needs at least 2 examples with different features; found "
-                f"n_samples = {len(folds.fold)} all alike or in one fold."
-            )
-        return folds
-
-
-def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
-    """Folds of a scikit-learn splitter, which sees all examples, with their majority votes as y."""
-    majority = data.training.labels._tally.argmax(axis=1)
-    fold = np.full(len(majority), -1, dtype=np.int64)
-    splits = check_cv(cv, majority, classifier=True).split(np.zeros((len(majority), 1)), majority)
-    for k, (_, held_out) in enumerate(splits):
-        if (fold[held_out] >= 0).any():
-            raise ValueError("cv must hold every example out once; some are held out more than once.")
-        fold[held_out] = k
-    if (fold < 0).any():
-        raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
-    fold = np.unique(fold[data.training.used], return_inverse=True)[1]
-    return fold, int(fold.max()) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,46 +77,33 @@ class FoldSums:
         return self.data.easiness(steepness)
 
 
-def fold_sums(data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
-    """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is solved for, and for how long."""
 
-    `unweighted` says whether sums that no easiness weights are needed as well.
-    """
-    fold, n_folds = folds.fold, folds.n_folds
-    if not unweighted and not fits_in_memory(data, n_folds):
-        fold, n_folds = np.zeros(len(fold), dtype=np.int16), 1
-    several = n_steepnesses > 1 or unweighted
-    n_rows = len(fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
-    most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
-    if most >= n_folds:
-        levels, level = distinct_levels(data.training.weighing_disagreement)
-        n_cells = len(levels) * n_folds
-        if n_cells <= most and fits_in_memory(data, n_cells):
-            return LevelSums(data.sums(None, level * n_folds + fold, n_cells), levels, n_folds)
-    return FoldSums(data, fold, n_folds)
-
-
-MakeSums = Callable[..., LevelSums | FoldSums]
+    steepnesses: Sequence[float]
+    l2s: Floats
+    weighting: Weighting
+    max_rounds: int
+    tol: float
+    reporter: Reporter
+    tuned: bool = False  # whether held-out errors are wanted even if there is one l2 only
+    every_round: bool = True  # whether l2 is chosen in every round
 
 
 @dataclass(eq=False)
-class KeptFit:
-    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2."""
+class RidgePath:
+    """What the fits of some data are solved from: kept, they can be solved again at another steepness or l2.
 
-    settings: dict[str, Any]  # of the model when it was fitted
+    Folds are there to choose one of several l2, and to score examples by models that have not seen them. Where sums per
+    fold cannot be kept, l2 is chosen at the first and at the settled consensus instead of in every round.
+    """
+
     data: RidgeData
     folds: Folds
     by_level: bool  # whether sums per level are made even if the fit at hand does not need them so
     sums: LevelSums | None = None  # made once
-
-    def make(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
-        """What `fold_sums` does."""
-        if self.sums is not None:
-            return self.sums
-        several = max(n_steepnesses, 2) if self.by_level else n_steepnesses
-        found = fold_sums(data, folds, several, unweighted=unweighted)
-        self.sums = found if isinstance(found, LevelSums) else None
-        return found
+    of_more: bool = False  # whether they are of more rows than the data, which are a sample
 
     @property
     def n_bytes(self) -> int:
@@ -185,128 +116,107 @@ class KeptFit:
             parts += [self.sums.statistics.gram, self.sums.statistics.cross]
         return sum(part.nbytes for part in parts)
 
-
-def warn_if_undetermined(fit: Settled[Any], data: RidgeData) -> None:
-    """Warn if the data and l2 do not determine all coefficients."""
-    rank = fit.problem.rank
-    if rank < data.rows.n_features or (fit.l2 == 0 and data.space is not None):
-        small = "l2 is 0" if fit.l2 == 0 else f"l2={fit.l2:g} is lost in the rounding of the features' products"
-        warn(
-            f"{small} and only {rank} of {data.original.n_features} directions of the features are determined by "
-            "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
-        )
-
-
-def ridge_path(
-    data: RidgeData,
-    steepnesses: Sequence[float],
-    l2s: Floats,
-    folds: Folds,
-    weighting: Weighting,
-    *,
-    tuned: bool = False,
-    every_round: bool = True,
-    max_rounds: int,
-    tol: float,
-    reporter: Reporter,
-    source: LevelSums | None = None,
-    make_sums: MakeSums = fold_sums,
-) -> list[Settled[Any]]:
-    """The fit of every steepness, in their order.
-
-    Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
-    whether held-out errors are wanted even if there is one l2 only, `every_round` whether l2 is chosen in every round:
-    where sums per fold cannot be kept, it is chosen at the first and at the settled consensus. `source` has sums of
-    more rows than `data` has: the rounds are solved from them. Otherwise `make_sums` does what `fold_sums` does.
-    """
-    tuned = tuned or len(l2s) > 1
-    n_cells = 2 * folds.n_folds if tuned else 1
-
-    def turn(problem: Any, weights: WeightSequence, **start: Any) -> Settled[Any]:
-        report = reporter.rounds(f"steepness {weights.steepness:g}")
-        return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
-
-    fits = _Fits(data, folds, l2s, weighting, every_round, turn)
-    route = choose_route(data, n_cells, needs_rows=weighting.needs_rows) if source is None else "sums"
-    if route != "sums":
-        check_finite(data.training.X)
-        costly = route == "iterative" or not sums_are_cheap(data, n_cells)
-        path = [fits.from_rows(steepness, route, costly=costly) for steepness in steepnesses]
-    else:
+    def solve(self, search: Search) -> list[Settled]:
+        """The fit of every steepness, in their order."""
+        data, steepnesses, weighting = self.data, search.steepnesses, search.weighting
+        tuned = search.tuned or len(search.l2s) > 1
+        n_cells = 2 * self.folds.n_folds if tuned else 1
+        route = "sums" if self.of_more else choose_route(data, n_cells, needs_rows=weighting.needs_rows)
+        if route != "sums":
+            check_finite(data.training.X)
+            costly = route == "iterative" or not sums_are_cheap(data, n_cells)
+            fits = [self._from_rows(steepness, search, costly=costly) for steepness in steepnesses]
+            return [replace(fit, route=route) for fit in fits]
         unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
-        sums = source or make_sums(data, folds, len(steepnesses), unweighted=unweighted)
-        path = fits.from_sums(steepnesses, sums, sums.plain() if unweighted else None)
-    if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
-        for fit in path:
-            fit.problem.choice.errors = fit.problem.held_out_error(fit.expertise, fit.fold_theta)
-    return path
+        sums = self.sums or self._collect(len(steepnesses), unweighted=unweighted)
+        plain = sums.plain() if unweighted else None
 
-
-@dataclass(frozen=True, eq=False)
-class _Fits:
-    """What the fits of all steepnesses have in common; `turn` runs the rounds of a problem."""
-
-    data: RidgeData
-    folds: Folds
-    l2s: Floats
-    weighting: Weighting
-    every_round: bool
-    turn: Turn
-
-    def from_sums(
-        self, steepnesses: Sequence[float], sums: LevelSums | FoldSums, plain: Statistics | None
-    ) -> list[Settled[Any]]:
-        """From the sums of one pass, if levels of disagreement can be kept apart."""
-        data = self.data
-
-        def fit(steepness: float) -> Settled[Any]:
+        def fit(steepness: float) -> Settled:
             alike = bool((sums.easiness(steepness) == 1).all())
             easy = plain if alike and plain is not None else sums.easy(steepness)
-            weights, choice = self._weights(steepness, alike=alike), L2Choice(self.l2s, self.every_round)
-            settled = self.turn(SumsProblem(data, easy, plain, choice), weights)
-            return self._finish(settled, "sums")
+            weights = WeightSequence(data, steepness, weighting, alike=alike)
+            problem = SumsProblem(data, easy, plain, L2Choice(search.l2s, search.every_round))
+            return self._finish(*_rounds(problem, weights, search), search)
 
         n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
         # Without levels each reads the rows, on all cores.
         return list(run_parallel(fit, steepnesses, 0 if isinstance(sums, FoldSums) else n_multiplications))
 
-    def from_rows(self, steepness: float, route: Route, *, costly: bool) -> Settled[Any]:
+    def _collect(self, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
+        """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
+
+        `unweighted` says whether sums that no easiness weights are needed as well.
+        """
+        data, fold, n_folds, labels = self.data, self.folds.fold, self.folds.n_folds, self.data.labels
+        if not unweighted and not fits_in_memory(data, n_folds):
+            fold, n_folds = np.zeros(len(fold), dtype=np.int16), 1
+        n_rows = len(fold) if labels.is_complete else labels.n_labels // labels.n_annotators
+        several = n_steepnesses > 1 or unweighted or self.by_level
+        most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
+        if most >= n_folds:
+            levels, level = distinct_levels(data.training.weighing_disagreement)
+            n_cells = len(levels) * n_folds
+            if n_cells <= most and fits_in_memory(data, n_cells):
+                self.sums = LevelSums(data.sums(None, level * n_folds + fold, n_cells), levels, n_folds)
+                return self.sums
+        return FoldSums(data, fold, n_folds)
+
+    def _from_rows(self, steepness: float, search: Search, *, costly: bool) -> Settled:
         """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-        weights = self._weights(steepness)
-        choice = L2Choice(self.l2s, self.every_round and not costly)
-        fold, n_folds = self.folds.fold, self.folds.n_folds
-        problem = RowsProblem(self.data, fold, n_folds, choice, route == "iterative", weights.first)
-        settled = self.turn(problem, weights)
-        if costly and self.every_round and len(self.l2s) > 1:
+        data, weights = self.data, WeightSequence(self.data, steepness, search.weighting)
+        choice = L2Choice(search.l2s, search.every_round and not costly)
+        settled, problem = _rounds(RowsProblem(data, self.folds, choice, weights.first), weights, search)
+        if costly and search.every_round and len(search.l2s) > 1:
             chosen, choice.l2 = choice.l2, np.nan
-            settled.problem.solve(settled.expertise)
+            problem.solve(settled.expertise)
             if choice.l2 != chosen:
-                weights = self._weights(steepness)
-                settled = self.turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
-        return self._finish(settled, route)
+                weights, n_rounds = WeightSequence(data, steepness, search.weighting), settled.n_rounds
+                settled, problem = _rounds(problem, weights, search, settled.expertise, n_rounds)
+        return self._finish(settled, problem, search)
 
-    def _weights(self, steepness: float, *, alike: bool | None = None) -> WeightSequence:
-        return WeightSequence(self.data, steepness, self.weighting, alike=alike)
+    def _finish(self, settled: Settled, problem: SumsProblem | RowsProblem, search: Search) -> Settled:
+        """What a fit keeps of its problem, with models that have not seen a fold for the final consensus."""
+        data, theta, choice, expertise = self.data, None, problem.choice, settled.expertise
+        agreement = problem.agreement(settled.theta) if data.training.labels.classes is None else None
+        if self.folds.n_folds > 1:
+            if isinstance(problem, SumsProblem) and problem.sums.n_cells < self.folds.n_folds:
+                problem = RowsProblem(data, self.folds, choice, settled.weights)
+            theta = problem.fold_models(expertise)
+            if search.tuned and len(search.l2s) == 1:  # nothing was chosen, so no error is known yet
+                choice.errors = problem.held_out_error(expertise, theta)
+        return replace(settled, l2=choice.l2, fold_theta=theta, held_out_error=choice.errors, agreement=agreement)
 
-    def _finish(self, settled: Settled[Any], route: Route) -> Settled[Any]:
-        """Models that have not seen a fold, with the final consensus."""
-        problem, fold, n_folds = settled.problem, self.folds.fold, self.folds.n_folds
-        if n_folds == 1:
-            return replace(settled, route=route)
-        if isinstance(problem, SumsProblem) and problem.sums.n_cells < n_folds:
-            problem = RowsProblem(self.data, fold, n_folds, problem.choice, False, settled.weights)
-        return replace(settled, route=route, fold_theta=problem.fold_models(settled.expertise))
+
+def _rounds(
+    problem: SumsProblem | RowsProblem,
+    weights: WeightSequence,
+    search: Search,
+    expertise: Floats | None = None,
+    done: int = 0,
+) -> tuple[Settled, SumsProblem | RowsProblem]:
+    report = search.reporter.rounds(f"steepness {weights.steepness:g}")
+    return alternate(
+        problem, weights, max_rounds=search.max_rounds, tol=search.tol, expertise=expertise, done=done, report=report
+    )
 
 
-def held_out_rankings(
-    data: RidgeData, path: list[Settled[Any]], folds: Folds, examples: Positions, codes: Array, n_classes: int
-) -> list[float]:
+def warn_if_undetermined(fit: Settled, data: RidgeData) -> None:
+    """Warn if the data and l2 do not determine all coefficients."""
+    if fit.rank < data.rows.n_features or (fit.l2 == 0 and data.space is not None):
+        small = "l2 is 0" if fit.l2 == 0 else f"l2={fit.l2:g} is lost in the rounding of the features' products"
+        warn(
+            f"{small} and only {fit.rank} of {data.original.n_features} directions of the features are determined by "
+            "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
+        )
+
+
+def held_out_rankings(path: RidgePath, fits: list[Settled], examples: Positions, codes: Array) -> list[float]:
     """How well some examples are ranked by models that have not seen them, for every steepness."""
-    scores = np.empty((len(examples), len(path) * data.targets.n_targets))
+    data, folds = path.data, path.folds
+    scores = np.empty((len(examples), len(fits) * data.targets.n_targets))
     for k in range(folds.n_folds):
         held_out = folds.fold[examples] == k
-        theta = np.hstack([fit.fold_theta[k] for fit in path if fit.fold_theta is not None])
+        theta = np.hstack([fit.fold_theta[k] for fit in fits if fit.fold_theta is not None])
         scores[held_out] = data.rows.scores(theta, examples[held_out])
-    weight = data.training.sample_weight[examples]
-    by_steepness = np.split(scores, len(path), axis=1)
-    return [ranking(of_fit, codes, n_classes, weight) for of_fit in by_steepness]
+    weight, n_classes = data.training.sample_weight[examples], len(data.training.classes)
+    return [ranking(of_fit, codes, n_classes, weight) for of_fit in np.split(scores, len(fits), axis=1)]

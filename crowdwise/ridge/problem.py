@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, Self
 
 import numpy as np
 
 from crowdwise._arrays import Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.ridge.data import RidgeData, Weights
+from crowdwise.ridge.data import RidgeData, is_wide
 from crowdwise.ridge.expertise import Precision
+from crowdwise.ridge.rounds import Weights
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import Rows, check_squares
+from crowdwise.weights.folds import Folds
 
 
 @dataclass(eq=False)
@@ -55,24 +56,6 @@ class L2Choice:
         return theta[-1, :, self.take(held_out_errors(*held_out, theta[:-1], factor))]
 
 
-class Problem(Protocol):
-    """What the rounds ask."""
-
-    rank: int
-    choice: L2Choice
-
-    @property
-    def precision(self) -> Precision: ...
-
-    def at(self, weights: Weights) -> Self: ...
-
-    def solve(self, expertise: Floats | None) -> Floats: ...
-
-    def squared_errors(self, theta: Floats) -> Floats: ...
-
-    def penalty(self, expertise: Floats) -> float: ...
-
-
 @dataclass(eq=False)
 class SumsProblem:
     """A problem solved from sums per fold: no round reads a row.
@@ -100,6 +83,10 @@ class SumsProblem:
     # With complete labels the same in every round.
     _factor: Factor | None = field(default=None, init=False)
     _spectrum: Spectrum | None = field(default=None, init=False)
+
+    @property
+    def l2(self) -> float:
+        return self.choice.l2
 
     def at(self, weights: Weights) -> SumsProblem:
         """The same problem with the weights of a round, which lie between easiness and equal ones."""
@@ -149,10 +136,6 @@ class SumsProblem:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
         return self.whole.agreement(theta)
 
-    def penalty(self, expertise: Floats) -> float:
-        """What the squared length of coefficients is penalised with."""
-        return float(self.choice.l2 * self.whole.average_expertise(expertise)[0])
-
     def fold_models(self, expertise: Floats) -> Floats:
         """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
         training = leave_one_out(self.sums.n_cells)
@@ -177,17 +160,19 @@ class SumsProblem:
 class RowsProblem:
     """A problem whose every round reads the rows.
 
-    If it is `iterative`, there are too many columns for a gram matrix, and each solution starts from the `latest`.
+    If they are too wide for a gram matrix, each solution starts from the `latest`.
     """
 
     data: RidgeData
-    fold: Codes
-    n_folds: int
+    folds: Folds
     choice: L2Choice
-    iterative: bool
     weights: Weights
     latest: Floats | None = None
     rank: int = 0
+
+    @property
+    def l2(self) -> float:
+        return self.choice.l2
 
     def at(self, weights: Weights) -> RowsProblem:
         """The same problem with the weights of a round."""
@@ -204,14 +189,14 @@ class RowsProblem:
         """theta for an expertise, with an l2 that is chosen if it is time to."""
         target, total = self.data.consensus(expertise)
         rows = self.data.rows
-        if self.choice.is_due and not self.iterative:
+        if self.choice.is_due and not is_wide(rows):
             self.latest = self._choose(target, total)
             return self.latest
         if self.choice.is_due:
             self._choose_iteratively(target, total)
         average = np.average(total, weights=self.weights.sample_weight)
         weight, l2 = self.weights.product * (total / average), self.choice.l2
-        if self.iterative:
+        if is_wide(rows):
             self.latest = solve_iteratively(rows, weight, target, l2, self.latest)
             self.rank = rows.n_features if l2 > 0 else min(rows.n_features, rows.n_examples - rows.intercept)
             return self.latest
@@ -222,7 +207,7 @@ class RowsProblem:
 
     def _choose(self, target: Floats, total: Floats) -> Floats:
         """theta with the l2 that has the smallest held-out error for one consensus."""
-        rows, use = self.data.rows, leave_one_out(self.n_folds)
+        rows, use = self.data.rows, leave_one_out(self.folds.n_folds)
         gram, cross = self._fold_sums(target, self.weights.product * total)
         average = self._averages(total, use)[:, np.newaxis, np.newaxis]
         spectrum = Spectrum.of(np.tensordot(use, gram, axes=1) / average, intercept=rows.intercept)
@@ -235,9 +220,9 @@ class RowsProblem:
     def _choose_iteratively(self, target: Floats, total: Floats) -> None:
         """Without gram matrices: from the largest l2 to the smallest, each solution the start of the next."""
         errors, held_out = np.zeros(len(self.choice.l2s)), self._held_out_weight(total)
-        for k, average in enumerate(self._averages(total, leave_one_out(self.n_folds)[:-1])):
-            weight = np.where(self.fold == k, 0.0, self.weights.product * (total / average))
-            at = np.flatnonzero(self.fold == k)
+        for k, average in enumerate(self._averages(total, leave_one_out(self.folds.n_folds)[:-1])):
+            weight = np.where(self.folds.fold == k, 0.0, self.weights.product * (total / average))
+            at = np.flatnonzero(self.folds.fold == k)
             start = None
             for s in np.argsort(-self.choice.l2s):
                 start = solve_iteratively(self.data.rows, weight, target, float(self.choice.l2s[s]), start, tol=1e-6)
@@ -246,34 +231,32 @@ class RowsProblem:
         self.choice.take(errors)
 
     def _fold_sums(self, target: Floats, weight: Floats) -> tuple[Floats, Floats]:
-        return row_sums(self.data.rows, weight, values_from(target), target.shape[1], self.fold, self.n_folds)
+        return row_sums(
+            self.data.rows, weight, values_from(target), target.shape[1], self.folds.fold, self.folds.n_folds
+        )
 
     def _averages(self, total: Floats, use: Floats) -> Floats:
         """The expertise of all who labelled the average example, per set of folds."""
         weight = self.weights.sample_weight
-        labelled = np.bincount(self.fold, weight * total, minlength=self.n_folds)
-        present = np.bincount(self.fold, weight, minlength=self.n_folds)
+        labelled = np.bincount(self.folds.fold, weight * total, minlength=self.folds.n_folds)
+        present = np.bincount(self.folds.fold, weight, minlength=self.folds.n_folds)
         return (use @ labelled) / (use @ present)
 
     def _held_out_weight(self, total: Floats) -> Floats:
-        average = self._averages(total, np.eye(self.n_folds))
-        return self.weights.sample_weight * total / average[self.fold]
+        average = self._averages(total, np.eye(self.folds.n_folds))
+        return self.weights.sample_weight * total / average[self.folds.fold]
 
     def fold_models(self, expertise: Floats) -> Floats:
         """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
         target, total = self.data.consensus(expertise)
         weight = self.weights.product * (total / np.average(total, weights=self.weights.sample_weight))
-        if not self.iterative:
-            return fold_models(self.data.rows, weight, target, self.choice.l2, self.fold)
-        held_in = (np.where(self.fold == k, 0.0, weight) for k in range(self.n_folds))
-        l2, begin = self.choice.l2, self.latest
-        return np.array([solve_iteratively(self.data.rows, part, target, l2, begin) for part in held_in])
+        return fold_models(self.data.rows, weight, target, self.choice.l2, self.folds.fold, self.latest)
 
     def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
         """The error of the models of a given l2, as an array of one."""
         target, total = self.data.consensus(expertise)
         squared = self.data.targets.squared
-        differences = squared(target - self.data.rows.fold_scores(theta, self.fold)) - squared(target)
+        differences = squared(target - self.data.rows.fold_scores(theta, self.folds.fold)) - squared(target)
         return np.array([self._held_out_weight(total) @ differences])
 
     def squared_errors(self, theta: Floats) -> Floats:
@@ -289,11 +272,6 @@ class RowsProblem:
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
         return label_agreement(self.data, self.data.labels, self.data.rows.scores(theta), self.weights.product)
-
-    def penalty(self, expertise: Floats) -> float:
-        """What the squared length of coefficients is penalised with."""
-        answered = self.data.labels._sum_in_blocks(lambda at, example: self.weights.sample_weight[example])
-        return float(self.choice.l2 * (answered @ expertise) / self.weights.sample_weight.sum())
 
 
 def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
@@ -317,9 +295,24 @@ def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight
     return labels._sum_in_blocks(products) - (of_values * of_scores).sum(axis=1) / mass
 
 
-def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:
-    """Models of all folds but one, by one pass over the rows; of shape (n_folds, n_columns, n_targets)."""
+def fold_models(
+    rows: Rows,
+    weight: Floats,
+    target: Floats,
+    l2: float,
+    fold: Codes,
+    start: Floats | None = None,
+    *,
+    tol: float = 1e-10,
+) -> Floats:
+    """Models of all folds but one, of shape (n_folds, n_columns, n_targets): by one pass over the rows.
+
+    Too many columns for a gram matrix are solved iteratively, from a `start` and with a relative accuracy of `tol`.
+    """
     n_folds = int(fold.max()) + 1
+    if is_wide(rows):
+        held_in = (np.where(fold == k, 0.0, weight) for k in range(n_folds))
+        return np.array([solve_iteratively(rows, part, target, l2, start, tol=tol) for part in held_in])
     sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
     check_squares(sums[0])
     systems = zip(*(np.tensordot(leave_one_out(n_folds)[:-1], cells, axes=1) for cells in sums), strict=True)

@@ -3,23 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._progress import Report
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.ridge.data import RidgeData, Route, Weights
-from crowdwise.ridge.expertise import Votes
-from crowdwise.ridge.problem import Problem
+from crowdwise.ridge.data import RidgeData, Route
+from crowdwise.ridge.expertise import Precision, Votes
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
-P = TypeVar("P", bound=Problem)
-
 # The objective is a mean of logarithms; to have been lower by less than this is of no interest.
 _NEGLIGIBLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weights of the examples in one round.
+
+    Parameters
+    ----------
+    data : RidgeData
+        What is to be learned from.
+    steepness : float
+        How fast easiness falls with disagreement.
+    sample_weight : ndarray of shape (n_examples,)
+        How often each example counts, times the weight of its class.
+    given : ndarray of shape (n_examples,), default=None
+        What the curriculum gave, if it is not easiness or between easiness and equal weights.
+    share : float, default=1.0
+        How much easiness counts; the rest of the weight is the same for all.
+    class_weight : ndarray of shape (n_classes,), default=None
+        What each class counted.
+    """
+
+    data: RidgeData
+    steepness: float
+    sample_weight: Floats
+    given: Floats | None = None
+    share: float = 1.0
+    class_weight: Floats | None = None
+
+    @cached_property
+    def example(self) -> Floats:
+        """The weight of every example, sample weights aside."""
+        if self.given is not None:
+            return self.given
+        easiness = self.data.easiness(self.steepness)
+        return easiness if self.share == 1 else self.share * easiness + (1 - self.share)
+
+    @property
+    def product(self) -> Floats:
+        """Sample weights included."""
+        return self.example * self.sample_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,56 +141,50 @@ class WeightSequence:
         return self.steady or self.weighting.curriculum.settled(t, tol)
 
 
+class Problem(Protocol):
+    """What the rounds ask: given the expertise, what are the coefficients; given these, how wrong is each annotator?"""
+
+    rank: int
+
+    @property
+    def l2(self) -> float: ...
+
+    @property
+    def precision(self) -> Precision: ...
+
+    def at(self, weights: Weights) -> Self: ...
+
+    def solve(self, expertise: Floats | None) -> Floats: ...
+
+    def squared_errors(self, theta: Floats) -> Floats: ...
+
+
+P = TypeVar("P", bound=Problem)
+
+
 @dataclass(frozen=True, eq=False)
-class Settled(Generic[P]):
-    """What the rounds arrived at.
+class Settled:
+    """What the rounds arrived at."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_columns, n_targets)
-        Coefficients.
-    expertise : ndarray of shape (n_annotators,)
-        Expertise.
-    objective : ndarray of shape (n_rounds,)
-        One value per round; lower is better.
-    converged : bool
-        Whether expertise changed by less than the tolerance in the last round, with weights that stay.
-    change : float
-        The largest relative change of expertise in the last round.
-    comparable : bool
-        Whether all rounds had the same weights and no answer is known, so that their objectives can be compared.
-    problem : Problem
-        That of the last round.
-    weights : Weights
-        Those of the last round.
-    errors : ndarray of shape (n_annotators,)
-        Weighted sums of squared errors after the last round.
-    fold_theta : ndarray of shape (n_folds, n_columns, n_targets) or None, default=None
-        Models of all folds but one for the final consensus; none if there is one fold only.
-    route : {"sums", "rows", "iterative"}, default="sums"
-        How it was solved.
-    """
-
-    theta: Floats
-    expertise: Floats
-    objective: Floats
-    converged: bool
-    change: float
-    comparable: bool
-    problem: P
-    weights: Weights
-    errors: Floats
-    fold_theta: Floats | None = None
-    route: Route = "sums"
+    theta: Floats  # (n_columns, n_targets): coefficients
+    expertise: Floats  # (n_annotators,)
+    errors: Floats  # (n_annotators,): weighted sums of squared errors after the last round
+    precision: Precision  # how these become expertise
+    objective: Floats  # (n_rounds,): lower is better
+    converged: bool  # whether expertise changed by less than the tolerance in the last round, with weights that stay
+    change: float  # the largest relative change of expertise in the last round
+    comparable: bool  # whether all rounds had the same weights and no answer is known: then objectives can be compared
+    weights: Weights  # of the last round
+    l2: float  # of the last round
+    rank: int  # how many directions of the features are determined
+    route: Route = "sums"  # how it was solved
+    fold_theta: Floats | None = None  # (n_folds, n_columns, n_targets): of all folds but one; None if there is one fold
+    held_out_error: Floats | None = None  # (n_l2s,): of the last choice of l2
+    agreement: Floats | None = None  # (n_annotators,): of ratings, with the scores
 
     @property
     def n_rounds(self) -> int:
         return len(self.objective)
-
-    @property
-    def l2(self) -> float:
-        """That of the last round."""
-        return self.problem.choice.l2
 
     def warn(self, tol: float) -> None:
         """Warn if the rounds did not settle, or ended at a worse objective than they had been at."""
@@ -187,11 +220,11 @@ def alternate(
     expertise: Floats | None = None,
     done: int = 0,
     report: Report | None = None,
-) -> Settled[P]:
+) -> tuple[Settled, P]:
     """Coefficients and expertise in turn, from the first consensus or from an `expertise` after `done` rounds.
 
     The rounds have settled when no annotator's expertise changes by more than `tol`, relative to what it was, and when
-    the weights are there to stay: then another round would change nothing.
+    the weights are there to stay: then another round would change nothing. Also the problem of the last round.
     """
     errors: list[Floats] = []
     roughness: list[float] = []
@@ -202,17 +235,20 @@ def alternate(
         current = weights.next(t, expertise, theta)
         problem = problem.at(current)
         theta = problem.solve(expertise)
-        errors.append(weights.data.against_truth(problem.squared_errors(theta), theta, current))
+        squared = problem.squared_errors(theta)
+        if weights.data.known is not None:
+            squared = weights.data.against_truth(weights.data.known, squared, theta, current.product)
+        errors.append(squared)
         roughness.append(weights.data.roughness(theta))
         previous, expertise = expertise, problem.precision.expertise(errors[-1])
-        if not weights.steady:  # each round has an objective of its own weights
+        if report is not None or not weights.steady:  # each round has an objective of its own weights
             objectives.append(_objectives(problem, expertise, errors[-1:], roughness[-1:])[0])
         if len(expertise) == 1:  # nobody to be compared with
             change = 0.0
         elif previous is not None:
             change = float(np.abs(expertise / previous - 1).max())
         if report is not None:
-            report(t, _objectives(problem, expertise, errors[-1:], roughness[-1:])[0], change)
+            report(t, objectives[-1], change)
         settled = change < tol and weights.settled(t, tol)
         if settled:
             break
@@ -221,9 +257,13 @@ def alternate(
     objective = _objectives(problem, expertise, errors, roughness) if weights.steady else np.array(objectives)
     # Errors against known answers do not depend on the model, which need not make the objective smaller then.
     comparable = weights.steady and weights.data.known is None
-    return Settled(theta, expertise, objective, settled, change, comparable, problem, current, errors[-1])
+    return Settled(
+        theta, expertise, errors[-1], problem.precision, objective, settled, change, comparable, current,
+        problem.l2, problem.rank,
+    ), problem  # fmt: skip
 
 
 def _objectives(problem: Problem, expertise: Floats, errors: list[Floats], roughness: list[float]) -> Floats:
-    penalties = problem.penalty(expertise) * np.array(roughness)
-    return problem.precision.objective(np.array(errors), penalties)
+    precision = problem.precision
+    penalties = problem.l2 * precision.average(expertise) * np.array(roughness)
+    return precision.objective(np.array(errors), penalties)

@@ -22,14 +22,14 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData, first_consensus
-from crowdwise.ridge.path import Folds, LevelSums
+from crowdwise.ridge.path import LevelSums
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
 from crowdwise.ridge.targets import Targets, checked_span
 from crowdwise.rows.chunks import Chunk
 from crowdwise.rows.features import N_FOLDS, Rows, check_finite, check_gram, distant_offset
 from crowdwise.rows.summary import DataSummary, Sample, label_keys
 from crowdwise.training_set import TrainingSet
-from crowdwise.weights.folds import joint_keys, stored_keys
+from crowdwise.weights.folds import Folds, joint_keys, stored_keys
 
 # Bits of a sum over pairs of ratings that depend on the order in which they were added.
 _ROUNDED_BITS = 12
@@ -128,6 +128,13 @@ class RidgeSums(FrozenArrays):
     def n_examples(self) -> int:
         """How many examples took part."""
         return self.summary.n_examples
+
+    def weight_of_levels(self, levels: LevelSums | None, steepness: float) -> tuple[Floats, Array]:
+        """What an example of each level counts, and how many there are."""
+        assert levels is not None
+        count = self.examples_per_level
+        present = levels.statistics.present.reshape(len(count), -1).sum(axis=1)
+        return levels.easiness(steepness) * present / count, count
 
     def __add__(self, other: RidgeSums) -> RidgeSums:
         """The sums over the examples of both."""
@@ -229,6 +236,15 @@ def _check_levels(n_levels: int) -> None:
         )
 
 
+def check_folds(n_folds: int, n_examples: int) -> None:
+    """Raise if there are too few folds to choose something."""
+    if n_folds < 2:
+        raise DataError(
+            "cross-validation needs at least 2 examples with different features; found "
+            f"n_samples = {n_examples} all alike or in one fold."
+        )
+
+
 def _rows(X: Any, plan: SumsPlan) -> Rows:
     if plan.intercept:
         return Rows.of(X, intercept=True)
@@ -279,11 +295,8 @@ def _with_folds(sums: RidgeSums, sample: Sample, levels: LevelSums) -> tuple[Lev
         return levels, Folds.by_content(sample.X, N_FOLDS)
     of_fold = levels.statistics.present.reshape(-1, levels.n_folds).sum(axis=0)
     used = np.flatnonzero(of_fold > 0)
-    if sums.plan.tuned and len(used) < 2:
-        raise DataError(
-            "cross-validation needs at least 2 examples with different features; found "
-            f"n_samples = {sums.n_examples} all alike or in one fold."
-        )
+    if sums.plan.tuned:
+        check_folds(len(used), sums.n_examples)
     if len(used) < levels.n_folds:
         cells = (np.arange(len(levels.levels))[:, np.newaxis] * levels.n_folds + used).ravel()
         use = np.eye(levels.statistics.n_cells)[cells]

@@ -9,13 +9,15 @@ and sparse features give the same ones. Beyond that, folds are drawn by a hash o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.model_selection import check_cv
 
-from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._arrays import Array, Bools, Codes, Floats, Positions
 from crowdwise._threads import each_block
 from crowdwise.labels._encode import smallest_integer_type
 
@@ -33,6 +35,38 @@ _HASHING = 50.0
 _MANY = 20_000
 # Two rows whose places differ by less than this, relative to the range, are taken to tie.
 _ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which part each example that takes part is held out with."""
+
+    fold: Codes
+    n_folds: int
+
+    @classmethod
+    def by_content(cls, X: Any, n_folds: int, seed: int = 0) -> Folds:
+        """Folds by the content of rows, so that equal rows are never in two folds."""
+        fold = content_folds(X, n_folds, seed)
+        drawn = np.zeros(n_folds, dtype=bool)
+        drawn[fold] = True
+        if not drawn.all():  # few different rows: some folds got none
+            fold = np.unique(fold, return_inverse=True)[1]
+        return cls(fold, max(int(drawn.sum()), 1))
+
+    @classmethod
+    def of_splitter(cls, cv: Any, majority: Codes, used: Bools) -> Folds:
+        """Those of a scikit-learn splitter or of given splits, which see all examples, with their majority as y."""
+        fold = np.full(len(majority), -1, dtype=np.int64)
+        splits = check_cv(cv, majority, classifier=True).split(np.zeros((len(majority), 1)), majority)
+        for k, (_, held_out) in enumerate(splits):
+            if (fold[held_out] >= 0).any():
+                raise ValueError("cv must hold every example out once; some are held out more than once.")
+            fold[held_out] = k
+        if (fold < 0).any():
+            raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
+        fold = np.unique(fold[used], return_inverse=True)[1]
+        return cls(fold, int(fold.max()) + 1)
 
 
 def content_folds(X: Any, n_folds: int, seed: int = 0) -> Codes:

@@ -162,7 +162,7 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
         data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
         weights = WeightSequence(data, 2.0, Weighting(Fixed()))
         problem = SumsProblem(data, data.sums(data.easiness(2.0)), None, L2Choice(np.ones(1), False))
-        settled.append(alternate(problem, weights, max_rounds=100, tol=1e-10))
+        settled.append(alternate(problem, weights, max_rounds=100, tol=1e-10)[0])
     signs, columns = settled
     assert_allclose(columns.theta[:, 1:], signs.theta, rtol=1e-8, atol=1e-10)
     assert_allclose(columns.theta[:, :1], -signs.theta, rtol=1e-8, atol=1e-10)
@@ -283,7 +283,7 @@ def test_the_objective_never_rises():
 
 def test_to_end_worse_than_before_is_reported_with_the_round_to_stop_at():
     def settled(*objective):
-        return Settled(np.zeros(1), np.ones(2), np.array(objective), True, 0.0, True, None, None, np.ones(2))
+        return Settled(np.zeros(1), np.ones(2), np.ones(2), None, np.array(objective), True, 0.0, True, None, 1.0, 1)
 
     with pytest.warns(CrowdConvergenceWarning, match="objective rose by 0.5 after"):
         settled(1.0, 0.0, 0.5).warn(1e-6)

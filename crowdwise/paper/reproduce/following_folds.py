@@ -14,10 +14,10 @@ from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.paper.reproduce.stratified_ridge import N_FOLDS, stratified_folds
 from crowdwise.ridge.classifier_cv import PAPER_L2S
-from crowdwise.ridge.data import RidgeData, Weights
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.expertise import Precision
 from crowdwise.ridge.problem import L2Choice, SumsProblem
-from crowdwise.ridge.rounds import Weighting, WeightSequence, alternate
+from crowdwise.ridge.rounds import Weighting, Weights, WeightSequence, alternate
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.curricula import Fixed
 
@@ -45,6 +45,10 @@ class FollowingFolds:
     def precision(self) -> Precision:
         return self.current.precision
 
+    @property
+    def l2(self) -> float:
+        return self.choice.l2
+
     def at(self, weights: Weights) -> FollowingFolds:
         """The weights are the same in every round."""
         return self
@@ -61,9 +65,6 @@ class FollowingFolds:
 
     def squared_errors(self, theta: Floats) -> Floats:
         return self.current.squared_errors(theta)
-
-    def penalty(self, expertise: Floats) -> float:
-        return self.current.penalty(expertise)
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,6 @@ def _tuned_model(data: RidgeData, steepness: float) -> TunedModel:
     choice = L2Choice(np.array(PAPER_L2S) * (WEIGHT_OVER_G if steepness > 0 else 1.0), every_round=True)
     easiness = data.easiness(steepness)
     weights = WeightSequence(data, steepness, Weighting(Fixed()))
-    settled = alternate(FollowingFolds(data, easiness, choice), weights, max_rounds=MAX_ROUNDS, tol=TOL)
+    settled, _ = alternate(FollowingFolds(data, easiness, choice), weights, max_rounds=MAX_ROUNDS, tol=TOL)
     coef, _ = data.to_features(settled.theta)
     return TunedModel(steepness, coef[0], choice.l2, settled.n_rounds, settled.converged)
