@@ -311,17 +311,23 @@ def warn_if_no_disagreement(n_annotators: int, most_labels: int, so: str = "stee
 
 def warn_if_few_effective(weight: Floats, n_features: int, n_each: Array | None = None) -> None:
     """Warn if nearly all weight rests on fewer examples than there are features; `n_each` have the same weight."""
-    largest, total, squares = weight.max(), 0.0, 0.0
-    for start in range(0, len(weight), BLOCK_ROWS):  # shares of all at once would cost more to be given memory
-        share = weight[start : start + BLOCK_ROWS] / largest
-        n = np.ones(len(share)) if n_each is None else n_each[start : start + BLOCK_ROWS]
-        total, squares = total + share @ n, squares + share**2 @ n
-    effective, n_examples = float(total**2 / squares), len(weight) if n_each is None else int(n_each.sum())
+    effective = effective_examples(weight, n_each)
+    n_examples = len(weight) if n_each is None else int(n_each.sum())
     if effective < n_features <= n_examples:
         warn(
             f"nearly all weight is on about {effective:.1f} of {n_examples} examples, fewer than the {n_features} "
             "features. Use a smaller steepness or a larger l2."
         )
+
+
+def effective_examples(weight: Floats, n_each: Array | None = None) -> float:
+    """How many examples of equal weight say as much: the squared sum of weights over the sum of their squares."""
+    largest, total, squares = weight.max(), 0.0, 0.0
+    for start in range(0, len(weight), BLOCK_ROWS):  # shares of all at once would cost more to be given memory
+        share = weight[start : start + BLOCK_ROWS] / largest
+        n = np.ones(len(share)) if n_each is None else n_each[start : start + BLOCK_ROWS]
+        total, squares = total + share @ n, squares + share**2 @ n
+    return float(total**2 / squares)
 
 
 def _disagreement_of_all(

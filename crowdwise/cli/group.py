@@ -21,6 +21,7 @@ COMMANDS = {
     "next": "Print what an expert should check next, and why.",
     "compare": "Print what changed between two runs.",
     "predict": "Predict the classes of new examples with a run.",
+    "studio": "Open a local page to explore labels and to label.",
     "convert": "Write labels or a consensus in the format of another tool.",
     "simulate": "Write the files of a simulated crowd.",
     "demo": "Try it on a real crowd that comes with crowdwise.",

@@ -70,6 +70,18 @@ def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
     return ratio(same, labels.labels_per_annotator)
 
 
+def class_bias(fit: Fit) -> Floats:
+    """For every annotator and class, how much more often they give it than the consensus does on their examples."""
+    labels, results = fit.labels, fit.results
+    assert labels.classes is not None
+    shape, place = (labels.n_annotators, len(labels.classes)), labels.annotator_index * len(labels.classes)
+    given, consensus = (
+        np.bincount(place + codes, minlength=shape[0] * shape[1]).reshape(shape)
+        for codes in (labels.values, results.codes[labels.example_index])
+    )
+    return ratio(given - consensus, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], shape))
+
+
 def _chosen(fit: Fit) -> Positions:
     """All annotators, or those flagged and those with the most labels, in their order."""
     results = fit.results

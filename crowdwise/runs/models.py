@@ -164,20 +164,34 @@ def fit_model(
     [1, 0, 1]
     """
     wanted = settings.settled(features=X is not None, truth=bool(truth), scale=labels.scale.name)
-    steepness: Any = wanted.steepness
     known, labels = truth if wanted.use_truth else None, wanted.known_of(labels)
-    if labels.classes is None and wanted.model == "ridge":
-        chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
+    model = estimator_of(wanted, labels.scale.name)
+    if model is None:
+        steepness = 0.0 if wanted.steepness == "auto" else wanted.steepness
+        return aggregate(labels, truth=known, steepness=steepness, on_round=on_round)  # type: ignore[arg-type]
+    return model.fit(X, labels, truth=known, on_round=on_round)
+
+
+def estimator_of(settings: Settings, scale: ScaleName = "nominal") -> Any:
+    """The model that is wanted, not fitted, of settings that are `settled`; None for labels alone.
+
+    Examples
+    --------
+    >>> from crowdwise.runs import Settings
+    >>> from crowdwise.runs.models import estimator_of
+    >>> estimator_of(Settings(model="logistic", steepness=2.0))
+    CrowdLogisticClassifier(steepness=2.0)
+    """
+    if settings.model == "labels-only":
+        return None
+    if scale == "interval":
+        chosen: dict[str, Any] = {"steepness": settings.steepness, "l2": settings.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
-        return CrowdRidgeRegressor(**given, **_curriculum(wanted)).fit(X, labels, truth=known, on_round=on_round)
-    if wanted.model != "ridge":
-        steepness = 0.0 if steepness == "auto" else steepness
-    if wanted.model == "labels-only":
-        return aggregate(labels, truth=known, steepness=steepness, on_round=on_round)
-    if wanted.model == "logistic":
-        model = CrowdLogisticClassifier(steepness, l2=wanted.l2, **_curriculum(wanted))  # type: ignore[arg-type]
-        return model.fit(X, labels, truth=known, on_round=on_round)
-    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
+        return CrowdRidgeRegressor(**given, **_curriculum(settings))
+    if settings.model == "logistic":
+        steepness: Any = 0.0 if settings.steepness == "auto" else settings.steepness
+        return CrowdLogisticClassifier(steepness, l2=settings.l2, **_curriculum(settings))  # type: ignore[arg-type]
+    return _ridge(settings)
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

@@ -218,6 +218,12 @@ def fit(
             "question": run.inputs.question,
             "found": run.found(),
             "inputs": inputs,
+            "reading": {
+                "labels_as": {name: value for name, value in (labels_as or {}).items() if not callable(value)},
+                "features_as": dict(features_as or {}),
+                "join": join,
+                "show": show,
+            },
             "notes": list(run.inputs.notes),
             "versions": versions(),
             "started": started,
@@ -313,6 +319,19 @@ class SavedRun:
                 "the file of labels in its place."
             )
         return table.rows(np.random.RandomState(seed).permutation(len(table))[:n].tolist())
+
+    def inputs(self) -> Inputs:
+        """What the run was fitted to, read again from its files; an error if they are not what they were."""
+        files: dict[str, Path] = {}
+        for kept in self.note["inputs"]:
+            path = Path(kept["path"])
+            if "sha256" not in kept or not path.is_file():
+                raise MissingDataError(f"{path}, which {self.path} was fitted to, is not there any more.")
+            if _described(kept["what"], path) != kept:
+                raise DataError(f"{path} is not the file any more that {self.path} was fitted to: make the run again.")
+            files[kept["what"]] = path
+        reading = self.note.get("reading", {})
+        return read_inputs(files["labels"], files.get("features"), truth=files.get("truth"), **reading)
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""

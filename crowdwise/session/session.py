@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -21,13 +21,14 @@ from sklearn.base import clone
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._files import write_file
+from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.labels._align import as_labels
 from crowdwise.labels._encode import encode_declared, shown
 from crowdwise.labels._frames import index_of, make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.results.fit_results import FitResults
+from crowdwise.results.fit_results import FitResults, results_of
 from crowdwise.results.suggest import answer_information
 from crowdwise.session.journal import Journal
 from crowdwise.truths.check import share_interval
@@ -45,6 +46,7 @@ class Answered:
     example: int
     label: Any = None
     before: Any = None
+    time: str = ""
 
 
 class Session:
@@ -63,7 +65,7 @@ class Session:
     model : estimator, default=None
         A crowd model of features, not fitted; by default the consensus is of labels alone. The ridge classifiers
         follow at once. Others are fitted in the background: until they are done, `result` is the consensus of labels
-        alone and `is_pending` is true.
+        alone and `is_pending` is true. One that is fitted to these labels already is used until the first answer.
     texts : sequence or mapping from example to text, default=None
         What people are shown; also names the examples where neither labels nor X do.
     classes : sequence, default=None
@@ -107,17 +109,22 @@ class Session:
         self.overlap = check_number("overlap", overlap, high=1.0)
         if model is not None and X is None:
             raise ValueError("a model learns from features: give X, or leave out model.")
-        self.labels = _first_labels(labels, X, texts, classes)
+        crowd = _first_labels(labels, X, texts, classes)
+        self.labels = replace(crowd, truth=None)
         self.X, self.model, self.texts = X, model, texts
         self.experts = frozenset(experts)
         self.settings: dict[str, Any] = {}
         self._done: dict[str, list[Answered]] = {}
-        self._truth: dict[int, int] = {}
+        self._given_truth = np.full(len(crowd), -1) if crowd.truth is None else crowd.truth
+        self._truth = np.array(self._given_truth)
         self._rank = np.random.default_rng(random_state).random(len(self.labels))
         self._lock = threading.RLock()
         self._version, self._fitted_version = 0, -1
-        self._result: FitResults | None = None
+        self._fitted: Any = None
         self._interim: tuple[int, FitResults | None] = (-1, None)
+        if hasattr(model, "results_") and len(model.results_.consensus) == len(crowd):
+            self.settings = _chosen(model, model)
+            self._keep(model, 0)
         self._worker: threading.Thread | None = None
         self._journal = None if journal is None else Journal(journal)
         for entry in [] if self._journal is None else list(self._journal.entries):
@@ -149,8 +156,8 @@ class Session:
         label : object
             One of the classes.
         """
-        self._position(example)
-        self._code(label)
+        self.position_of(example)
+        self.code_of(label)
         self._do({"do": "answer", "example": example, "person": _name(person), "label": label})
 
     def skip(self, example: Any, person: str) -> None:
@@ -163,7 +170,7 @@ class Session:
         person : str
             Who skips it.
         """
-        self._position(example)
+        self.position_of(example)
         self._do({"do": "skip", "example": example, "person": _name(person)})
 
     def undo(self, person: str) -> Any:
@@ -189,8 +196,9 @@ class Session:
     def _do(self, entry: dict[str, Any]) -> None:
         """Write into the journal, then count."""
         with self._lock:
+            entry = entry | {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
             if self._journal is not None:
-                self._journal.add(entry | {"time": datetime.now(UTC).isoformat(timespec="milliseconds")})
+                self._journal.add(entry)
             self._apply(**entry)
 
     def _apply(self, do: str, person: str, example: Any = None, label: Any = None, time: str = "") -> None:
@@ -199,10 +207,10 @@ class Session:
             last = done.pop()
             self._set(last.example, person, last.before if last.label is not None else _SAME)
         elif do == "skip":
-            done.append(Answered(self._position(example)))
+            done.append(Answered(self.position_of(example), time=time))
         else:
-            row = self._position(example)
-            done.append(Answered(row, label, self._set(row, person, label)))
+            row = self.position_of(example)
+            done.append(Answered(row, label, self._set(row, person, label), time))
 
     def _set(self, row: int, person: str, label: Any) -> Any:
         """Give a label, or take one away (None); what was there before."""
@@ -219,9 +227,7 @@ class Session:
         if label is not None:
             labels = labels.append(example=example, annotator=person, label=label, new=True)
         if person in self.experts:
-            self._truth.pop(row, None)
-            if label is not None:
-                self._truth[row] = self._code(label)
+            self._truth[row] = self._given_truth[row] if label is None else self.code_of(label)
         self.labels = labels
         self._version += 1
         return before
@@ -235,10 +241,10 @@ class Session:
             if self.labels.n_labels == 0:
                 return None
             if self._version == self._fitted_version:
-                return self._result
-            if self.model is None or hasattr(self.model, "at"):
+                return results_of(self._fitted)
+            if not self.is_slow:
                 self._keep(self._fit(self._known_labels()), self._version)
-                return self._result
+                return results_of(self._fitted)
             self._start()
             if self._interim[0] != self._version:
                 self._interim = self._version, self._labels_only(self._known_labels())
@@ -273,33 +279,82 @@ class Session:
             self.settings = {}
             self._version += 1
 
-    def _known_labels(self) -> CrowdLabels:
-        if not self._truth:
-            return self.labels
-        assert self.labels.classes is not None
-        rows = list(self._truth)
-        classes = self.labels.classes[[self._truth[row] for row in rows]].tolist()
-        return self.labels.with_truth(dict(zip(self.labels.examples[rows].tolist(), classes, strict=True)))
+    @property
+    def version(self) -> int:
+        """A number that rises when something changes."""
+        return self._version
 
-    def _labels_only(self, labels: CrowdLabels) -> FitResults:
-        with _quiet():
-            return aggregate(labels)
+    @property
+    def is_slow(self) -> bool:
+        """Whether the model is fitted in the background."""
+        return self.model is not None and not hasattr(self.model, "at")
 
-    def _fit(self, labels: CrowdLabels) -> FitResults:
-        if self.model is None:
-            return self._labels_only(labels)
-        with _quiet():
-            model = clone(self.model).set_params(**self.settings).fit(self.X, labels)
-        if not self.settings and (chosen := _chosen(self.model, model)):
-            self.settings = chosen
-            return self._fit(labels)
-        results = model.results_
-        assert isinstance(results, FitResults)
-        return results
-
-    def _keep(self, result: FitResults, version: int) -> None:
+    @property
+    def fitted(self) -> Any:
+        """What `result` comes from: a fitted model, or the results of labels alone; None before the first answer."""
+        result = self.result
         with self._lock:
-            self._result, self._fitted_version = result, version
+            return self._fitted if self._version == self._fitted_version and result is not None else result
+
+    def fit_at(
+        self,
+        steepness: float | None = None,
+        l2: float | None = None,
+        without: Any = None,
+        *,
+        on_round: OnRound | None = None,
+    ) -> Any:
+        """A model of all labels so far at another steepness or l2, or without an annotator.
+
+        Parameters
+        ----------
+        steepness, l2 : float, default=None
+            In the place of those of the session.
+        without : str, default=None
+            An annotator who is left out.
+        on_round : callable, default=None
+            Is given a `Round` after every round.
+
+        Returns
+        -------
+        model : estimator or FitResults
+            Fitted; the session stays as it is. None before the first answer.
+        """
+        given = {name: value for name, value in (("steepness", steepness), ("l2", l2)) if value is not None}
+        with self._lock:
+            labels = self._known_labels(without)
+        if labels.n_labels == 0:
+            return None
+        if without is None and not self.is_slow and self.model is not None:
+            with _quiet():
+                return self.fitted.at(**given)
+        return self._fit(labels, on_round, **(given if self.model is None else _named(self.model, given)))
+
+    def _known_labels(self, without: Any = None) -> CrowdLabels:
+        labels = self.labels
+        if without is not None:
+            labels = labels.select_annotators(labels.annotators != without)
+        return replace(labels, truth=self._truth.copy()) if (self._truth >= 0).any() else labels
+
+    def _labels_only(self, labels: CrowdLabels, **settings: Any) -> FitResults:
+        with _quiet():
+            return aggregate(labels, **settings)
+
+    def _fit(self, labels: CrowdLabels, on_round: OnRound | None = None, **settings: Any) -> Any:
+        """A model of labels, or their results alone; the first one chooses the settings of all that follow."""
+        if self.model is None:
+            return self._labels_only(labels, on_round=on_round, **settings)
+        with _quiet():
+            given = self.settings | settings
+            model = clone(self.model).set_params(**given).fit(self.X, labels, on_round=on_round)
+        if not given and (chosen := _chosen(self.model, model)):
+            self.settings = chosen
+            return self._fit(labels, on_round)
+        return model
+
+    def _keep(self, fitted: Any, version: int) -> None:
+        with self._lock:
+            self._fitted, self._fitted_version = fitted, version
 
     def _start(self) -> None:
         """Fit in the background until the last answer is in it."""
@@ -344,14 +399,8 @@ class Session:
         check_choice("rule", rule, RULES)
         rates = {"check": check_number("check", check, high=1.0), "overlap": self.overlap}
         with self._lock:
-            done = self._done.get(_name(person), [])
-            left = np.ones(len(self.labels), dtype=bool)
-            left[self._answered(person)] = False
-            left[[one.example for one in done]] = False
-            is_known = np.zeros(len(self.labels), dtype=bool)
-            is_known[list(self._truth)] = True
-            if person in self.experts:
-                left &= ~is_known
+            done, is_known = self._done.get(_name(person), []), self._truth >= 0
+            left = self._left(person)
             order = self._order(person, rule)
             shared = self.labels.labels_per_example > 0
             offered: list[Any] = []
@@ -366,6 +415,27 @@ class Session:
                 left[pick] = False
                 offered.append(pick)
         return [self.labels.examples[row : row + 1].tolist()[0] for row in offered]
+
+    def n_left(self, person: str) -> int:
+        """How many examples can still be offered to a person.
+
+        Parameters
+        ----------
+        person : str
+            Who.
+
+        Returns
+        -------
+        n_left : int
+        """
+        with self._lock:
+            return int(self._left(person).sum())
+
+    def _left(self, person: str) -> Bools:
+        """What a person has neither answered nor skipped; of experts, who need no check, without known answers."""
+        left = ~self._answered(person)
+        left[[one.example for one in self._done.get(person, [])]] = False
+        return left & (self._truth < 0) if person in self.experts else left
 
     def _order(self, person: str, rule: Rule) -> Positions:
         """All examples in the order in which they are offered; ties at random."""
@@ -419,6 +489,42 @@ class Session:
 
     # ------------------------------------------------------------------ what is known about people
 
+    @property
+    def people(self) -> list[str]:
+        """Who has answered or skipped something here."""
+        return [person for person, done in self._done.items() if done]
+
+    def done_by(self, person: str) -> tuple[Answered, ...]:
+        """What a person did, in its order.
+
+        Parameters
+        ----------
+        person : str
+            Who.
+
+        Returns
+        -------
+        done : tuple of Answered
+            `example` is a position; `label` is None for a skipped example.
+        """
+        return tuple(self._done.get(person, ()))
+
+    def known_answer(self, example: Any) -> Any:
+        """The known answer of an example; None if there is none.
+
+        Parameters
+        ----------
+        example : object
+            Its id.
+
+        Returns
+        -------
+        label : object or None
+        """
+        code = self._truth[self.position_of(example)]
+        assert self.labels.classes is not None
+        return None if code < 0 else self.labels.classes[code : code + 1].tolist()[0]
+
     def checked(self, person: str) -> dict[str, Any]:
         """How good a person is on examples whose answer an expert gave.
 
@@ -433,8 +539,8 @@ class Session:
             "answers", "checked", "right", and "accuracy" with "low" and "high", None without any.
         """
         answers = {one.example: one.label for one in self._done.get(person, []) if one.label is not None}
-        both = [row for row in answers if row in self._truth]
-        right = sum(self._code(answers[row]) == self._truth[row] for row in both)
+        both = [row for row in answers if self._truth[row] >= 0]
+        right = sum(self.code_of(answers[row]) == self._truth[row] for row in both)
         facts: dict[str, Any] = {"answers": len(answers), "checked": len(both), "right": right}
         if not both:
             return facts | {"accuracy": None, "low": None, "high": None}
@@ -475,7 +581,18 @@ class Session:
             "label": labels.classes[labels.values],
         }
 
-    def _position(self, example: Any) -> int:
+    def position_of(self, example: Any) -> int:
+        """The position of an example, from 0.
+
+        Parameters
+        ----------
+        example : object
+            Its id.
+
+        Returns
+        -------
+        position : int
+        """
         row = int(encode_declared(np.array([example], dtype=object), self.labels.examples)[0])
         if row < 0:
             raise LabelError(
@@ -484,7 +601,18 @@ class Session:
             )
         return row
 
-    def _code(self, label: Any) -> int:
+    def code_of(self, label: Any) -> int:
+        """The position of a class among all classes, from 0.
+
+        Parameters
+        ----------
+        label : object
+            One of the classes.
+
+        Returns
+        -------
+        code : int
+        """
         assert self.labels.classes is not None
         code = int(encode_declared(np.array([label], dtype=object), self.labels.classes)[0])
         if code < 0:
@@ -514,19 +642,19 @@ def _is_turn(turn: int, share: float) -> bool:
     return int((turn + 1) * share + 1e-9) > int(turn * share + 1e-9)
 
 
+def _named(model: Any, values: Mapping[str, float]) -> dict[str, Any]:
+    """Settings of a model for a steepness and an l2: some models are given a list to choose from."""
+    parameters, lists = model.get_params(deep=False), {"steepness": "steepnesses", "l2": "l2s"}
+    listed = {lists[name]: (value,) for name, value in values.items() if lists[name] in parameters}
+    return listed | {name: value for name, value in values.items() if name in parameters}
+
+
 def _chosen(given: Any, fitted: Any) -> dict[str, Any]:
     """The settings that a fit chose by itself, to be used from then on."""
-    chosen: dict[str, Any] = {}
+    found = {name: getattr(fitted, f"{name}_", None) for name in ("steepness", "l2")}
+    chosen = _named(given, {name: float(value) for name, value in found.items() if value is not None})
     parameters = given.get_params(deep=False)
-    for name in ("steepness", "l2"):
-        value = getattr(fitted, f"{name}_", None)
-        if value is None:
-            continue
-        if isinstance(parameters.get(name), str):
-            chosen[name] = float(value)
-        elif f"{name}s" in parameters if name == "l2" else "steepnesses" in parameters:
-            chosen["l2s" if name == "l2" else "steepnesses"] = (float(value),)
-    return chosen
+    return {name: value for name, value in chosen.items() if parameters[name] != value}
 
 
 def _first_labels(labels: Any, X: Any, texts: Any, classes: Sequence[Any] | None) -> CrowdLabels:

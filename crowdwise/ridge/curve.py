@@ -1,0 +1,141 @@
+"""A fitted ridge classifier -> what every steepness would give: one pass over the rows for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crowdwise._arrays import Array, Floats
+from crowdwise._threads import one_blas_thread
+from crowdwise.exceptions import DataError
+from crowdwise.ridge.path import LevelSums, RidgePath, held_out_rankings
+from crowdwise.ridge.rounds import Settled
+from crowdwise.training_set import effective_examples
+from crowdwise.weights.steepness import easiest_examples
+
+# From equal weights to weights that leave hardly more than the unanimous examples.
+STEEPNESSES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 15.0, 20.0)
+# Examples are called easy that have least disagreement, this share of them or more.
+_EASY_SHARE = 0.25
+
+# Its name, what it is, whether higher is better, and a value for every steepness.
+Criterion = tuple[str, str, bool, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class SteepnessCurve:
+    """Fits at many steepnesses and one l2.
+
+    Parameters
+    ----------
+    l2 : float
+        The same for all.
+    steepness : ndarray of shape (n_steepnesses,)
+        Where they are.
+    effective : ndarray of shape (n_steepnesses,)
+        The effective number of examples.
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    expertise : ndarray of shape (n_steepnesses, n_annotators)
+        How much each annotator counts.
+    criteria : tuple of (name, title, higher_is_better, values)
+        Measures against something that the steepness does not change, so that they can be compared between
+        steepnesses. All are of models that have not seen the examples.
+    """
+
+    l2: float
+    steepness: Floats
+    effective: Floats
+    annotators: Array
+    expertise: Floats
+    criteria: tuple[Criterion, ...]
+
+
+def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: float | None = None) -> SteepnessCurve:
+    """What a fit at every steepness gives, from the sums of one fit.
+
+    Parameters
+    ----------
+    model : CrowdRidgeClassifier or CrowdRidgeClassifierCV
+        Fitted in memory, with its sums kept.
+    steepnesses : sequence of float, default=STEEPNESSES
+        Where.
+    l2 : float, default=None
+        That of all fits; by default that of the model.
+
+    Returns
+    -------
+    curve : SteepnessCurve
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from crowdwise import CrowdRidgeClassifier, simulate_annotators
+    >>> from crowdwise.ridge.curve import steepness_curve
+    >>> X, truth = make_blobs(200, centers=2, cluster_std=2.0, random_state=0)
+    >>> labels = simulate_annotators(X, truth, experts=1, adversaries=1, random_state=0)
+    >>> curve = steepness_curve(CrowdRidgeClassifier().fit(X, labels), [0.0, 2.0, 5.0])
+    >>> [name for name, _, _, _ in curve.criteria], curve.effective.round().tolist()[0]
+    (['label_error', 'easy_error', 'ranking'], 200.0)
+    """
+    path, fits = solve_again(model, steepnesses, l2)
+    data = path.data
+    with one_blas_thread():
+        criteria = [] if path.sums is None else _from_sums(path.sums, fits)
+        criteria.append(_ranking(path, fits))
+    weight = data.training.sample_weight
+    return SteepnessCurve(
+        fits[0].l2,
+        np.array(steepnesses, dtype=np.float64),
+        np.array([effective_examples(data.easiness(steepness) * weight) for steepness in steepnesses]),
+        data.training.labels.annotators,
+        np.array([data.training.among_all(fit.expertise) for fit in fits]),
+        tuple(criteria),
+    )
+
+
+def solve_again(model: Any, steepnesses: Sequence[float], l2: float | None = None) -> tuple[RidgePath, list[Settled]]:
+    """What a fitted model keeps, and the rounds solved from that at other steepnesses and an l2: no pass over rows."""
+    path: RidgePath | None = vars(model).get("_kept_path")
+    if path is None:
+        raise DataError("the sums of this fit were not kept. Fit in memory, with keep_sums=True.")
+    path.by_level = True
+    settings = model._settings_at(0.0, float(model.l2_ if l2 is None else l2))
+    search = type(model)(**model._kept_settings | settings)._search(path.data, model._reporter())
+    with one_blas_thread():
+        return path, path.solve(replace(search, steepnesses=list(steepnesses)))
+
+
+def _from_sums(sums: LevelSums, fits: list[Settled]) -> list[Criterion]:
+    """Mean squared errors of labels that count alike, on all examples and on easy ones, by models of other folds."""
+    present = sums.statistics.present.reshape(len(sums.levels), sums.n_folds).sum(axis=1)
+    easy = np.cumsum(present) - present < _EASY_SHARE * present.sum()
+    title = "held-out squared error against every label"
+    return [
+        ("label_error", title, False, _label_errors(sums, np.ones(len(easy), dtype=bool), fits)),
+        ("easy_error", f"{title} of easy examples", False, _label_errors(sums, easy, fits)),
+    ]
+
+
+def _label_errors(sums: LevelSums, levels: Array, fits: list[Settled]) -> Floats:
+    total, n_labels = np.zeros(len(fits)), 0.0
+    for k in range(sums.n_folds):
+        cells = np.zeros((len(levels), sums.n_folds))
+        cells[levels, k] = 1.0
+        held_out = sums.statistics.combine(cells.reshape(1, -1))
+        total += [held_out.squared_errors(fit.fold_theta[k]).sum() for fit in fits if fit.fold_theta is not None]
+        n_labels += held_out.answered.sum()
+    return total / n_labels
+
+
+def _ranking(path: RidgePath, fits: list[Settled]) -> Criterion:
+    training, tally = path.data.training, path.data.labels._tally
+    if training.known is not None and len(np.unique(training.known.answers)) > 1:
+        examples, codes, title = training.known.at, training.known.answers, "held-out ranking of known answers"
+    else:
+        examples = easiest_examples(training.used_disagreement, tally, training.sample_weight)
+        codes, title = tally[examples].argmax(axis=1), "held-out ranking of easy examples"
+    return "ranking", title, True, np.array(held_out_rankings(path, fits, examples, codes))

@@ -1,0 +1,70 @@
+"""A run, or files of labels and features -> a studio, and the folder in which its answers are kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scipy import sparse
+
+from crowdwise._files import write_file
+from crowdwise.exceptions import DataError
+from crowdwise.runs.inputs import Inputs, PathLike
+from crowdwise.runs.models import Settings, estimator_of
+from crowdwise.runs.run import open_run
+from crowdwise.session import Session
+from crowdwise.studio._state import Studio
+
+JOURNAL, _NOTE = "answers.jsonl", "studio.json"
+
+
+def of_run(path: PathLike, **session: Any) -> tuple[Studio, Path]:
+    """The studio of a run of ``crowdwise fit``; answers are kept in its folder."""
+    run = open_run(path)
+    inputs, settings = run.inputs(), Settings(**run.note["settings"])
+    studio = of_inputs(inputs, run.path, settings, title=f"{run.path.name}: {run.note['inputs'][0]['path']}", **session)
+    return studio, run.path
+
+
+def of_inputs(
+    inputs: Inputs,
+    folder: Path,
+    settings: Settings | None = None,
+    *,
+    title: str = "crowdwise",
+    pictures: Path | None = None,
+    experts: tuple[str, ...] = (),
+) -> Studio:
+    """The studio of what was read; the journal of its answers is in the folder, and goes on if it is there.
+
+    Known answers are used in the fits, and measure people.
+    """
+    labels, wanted = inputs.labels, settings or Settings()
+    if labels.classes is None:
+        raise DataError("the studio is for classes. Ratings have a report: crowdwise fit --ratings.")
+    if wanted.model == "auto" and inputs.X is not None and not sparse.issparse(inputs.X) and labels.levels is None:
+        wanted = replace(wanted, model="ridge")  # which follows the sliders at once
+    wanted = wanted.settled(features=inputs.X is not None, truth=bool(inputs.truth), scale=labels.scale.name)
+    labels = wanted.known_of(labels if inputs.truth is None else labels.with_truth(inputs.truth))
+    _check_same(folder, labels.shape, labels.n_labels)
+    model = estimator_of(wanted)
+    session = Session(
+        labels,
+        None if model is None else inputs.X,
+        model=model,
+        texts=inputs.texts,
+        experts=experts,
+        journal=folder / JOURNAL,
+    )
+    return Studio(session, title, pictures=pictures)
+
+
+def _check_same(folder: Path, shape: tuple[int, ...], n_labels: int) -> None:
+    """Raise if the folder has the answers to other examples."""
+    note, kept = folder / _NOTE, {"examples": shape[0], "annotators": shape[1], "labels": n_labels}
+    if not note.is_file():
+        write_file(note, json.dumps(kept) + "\n")
+    elif json.loads(note.read_bytes()) != kept:
+        raise DataError(f"{folder} has the answers of a session with other labels. Choose another folder: --out.")
