@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crowdwise._checks import check_choice, check_number
+from crowdwise._limits import STEEPNESSES
 from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
@@ -195,8 +196,8 @@ def estimator_of(settings: Settings, scale: ScaleName = "nominal") -> Any:
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:
-    steepnesses: Any = "auto" if settings.steepness == "auto" else (settings.steepness,)
-    if settings.choose_by_truth and steepnesses == "auto":
+    steepnesses: Any = STEEPNESSES if settings.steepness == "auto" else (settings.steepness,)
+    if settings.choose_by_truth and settings.steepness == "auto":
         steepnesses = (0.0, 1.0, 2.0, 3.0, 5.0)
     l2s = PAPER_L2S if settings.l2 == "auto" else (float(settings.l2),)
     return CrowdRidgeClassifierCV(steepnesses, l2s=l2s, **_curriculum(settings))
