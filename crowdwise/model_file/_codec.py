@@ -72,7 +72,7 @@ _RECORDS = {
     "VoteSharing": "crowd.vote_sharing",
 }
 # What a file is of.
-MODELS = {*_ESTIMATORS, "FitResults"}
+MODELS = {*_ESTIMATORS, "CrowdLabels", "FitResults"}
 # The axes of fields of a record or an estimator: examples, annotators, classes, or anything.
 _AXES = {
     "examples": "disagreement easiness consensus label_consensus label std examples",
