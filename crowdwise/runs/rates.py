@@ -48,7 +48,7 @@ def rate_of(
     """
     if is_run(source):
         run = open_run(source)
-        model, inputs = run.model(), run.inputs
+        model, inputs = run.model(), run.kept
     else:
         inputs = read_inputs(source, labels_as=dict(labels_as or {}))
         model = aggregate(inputs.labels)

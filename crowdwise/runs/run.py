@@ -24,7 +24,7 @@ from crowdwise._text import how_to_install, versions
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.truth import is_known
+from crowdwise.labels.scale import is_known
 from crowdwise.model_file import load, save
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.examples import consensus_columns
@@ -308,14 +308,14 @@ class SavedRun:
     note: dict[str, Any]
 
     @cached_property
-    def inputs(self) -> Inputs:
-        """What it was fitted to, but for features and texts, which are not kept."""
+    def kept(self) -> Inputs:
+        """The labels and known answers that it was fitted to; features and texts are not kept."""
         labels = load(self._kept(LABELS))
         return Inputs(labels.with_truth(None), truth=_answers(labels), question=self.note.get("question"))
 
     @cached_property
     def _run(self) -> Run:
-        return Run(self.inputs, Settings(**self.note["settings"]), self.model())
+        return Run(self.kept, Settings(**self.note["settings"]), self.model())
 
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""

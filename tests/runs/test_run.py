@@ -61,8 +61,8 @@ def test_a_run_that_was_kept_has_the_tables_that_it_had(crowd, how):
     files = crowd / "labels.csv", crowd / "features.csv"
     before = fit(*files, truth=crowd / "truth.csv", features_as={"columns": ["size", "colour"]})
     kept = open_run(crowd / "run")
-    assert kept.inputs.truth == before.inputs.truth
-    assert kept.inputs.labels == before.inputs.labels
+    assert kept.kept.truth == before.inputs.truth
+    assert kept.kept.labels == before.inputs.labels
     assert kept.next(5, **how).as_csv() == before.next(5, **how).as_csv()
     for name in ("consensus", "annotators", "next"):
         assert kept.table(name).as_csv() == before.table(name).as_csv() == (crowd / "run" / f"{name}.csv").read_text()
