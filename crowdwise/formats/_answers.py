@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -18,14 +18,14 @@ import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise._text import count, some_names
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import LabelError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels._build import parts_of_codes
 from crowdwise.labels._encode import as_objects, tidy
 from crowdwise.labels._mistakes import perhaps, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
-from crowdwise.tables import Record, as_text
+from crowdwise.tables import as_text
 
 # Cells that hold no label, besides empty ones. "None" may well be a class.
 MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
@@ -124,8 +124,19 @@ class Stripped(dict[str, str]):
         return self[text]
 
 
+class Given(NamedTuple):
+    """An answer about an example to one of several questions."""
+
+    question: str
+    annotator: str
+    value: Any  # a class or a rating, or a list of choices
+    time: str = ""  # a text that sorts: the newest answer of an annotator to an example counts
+    # A person; a model, which is called so; a judge, whose answers to one example are runs of it; the right answer.
+    kind: Literal["person", "model", "judge", "truth"] = "person"
+
+
 class _Answer(NamedTuple):
-    """An answer of an annotator to one of several questions; its time is a text that sorts."""
+    """An answer that is not empty, with its label."""
 
     question: str
     example: str
@@ -154,6 +165,7 @@ class Answers:
         self.left_out: Counter[str] = Counter()  # what, and how many of it
         self.notes: list[str] = []
         self.question: str | None = None
+        self.seen: set[str] = set()  # ids of answers, which some tools repeat
         self._runs: Counter[tuple[str, str, str]] = Counter()
         self._judge_of: dict[str, str] = {}  # a further run of a judge -> the judge
         self._stripped = Stripped(self.options.missing)
@@ -163,6 +175,9 @@ class Answers:
         self._columns = array("i"), array("i"), array("i")
         self._to_questions: list[_Answer] = []
         self._known: list[_Answer] = []
+        self._n_empty: Counter[str] = Counter()  # answers without a label, by question
+        # What makes a sentence of all names that it is about.
+        self.remarks: defaultdict[Callable[[list[str]], str], list[str]] = defaultdict(list)
         # A question and a label of several choices, or that looks like it -> the choices.
         self._chosen: dict[tuple[str, str], frozenset[str]] = {}
 
@@ -186,9 +201,25 @@ class Answers:
         for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
             column.extend(map(index.__getitem__, texts))
 
-    def answer(self, question: str, example: str, annotator: str, label: str, time: str = "") -> None:
-        """Take an answer to one of several questions; the newest of an annotator to an example counts."""
-        self._to_questions.append(_Answer(question, example, annotator or "(unknown)", label, time))
+    def take(self, example: str, given: Given) -> None:
+        """Take an answer to one of several questions."""
+        question, annotator = given.question, given.annotator or "(unknown)"
+        label = self.label_of(given.value, question)
+        if given.kind == "model":
+            annotator = f"model:{annotator}"
+            self.note(f"the predictions of {annotator!r} are an annotator of their own.")
+        elif given.kind == "judge":
+            annotator = self.run_of(annotator, example, question)
+        if not label:
+            self._n_empty[question] += 1
+        else:
+            answers = self._known if given.kind == "truth" else self._to_questions
+            answers.append(_Answer(question, example, annotator, label, given.time))
+
+    def note(self, sentence: str) -> None:
+        """Note something once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
     def run_of(self, judge: str, example: str, question: str = "") -> str:
         """The annotator of one more answer of a judge: its runs on an example are annotators who share a vote."""
@@ -198,10 +229,6 @@ class Answers:
         run = f"{judge} (run {n})"
         self._judge_of[run] = judge
         return run
-
-    def known_answer(self, question: str, example: str, label: str, time: str = "") -> None:
-        """Take an answer that the file marks as right."""
-        self._known.append(_Answer(question, example, "", label, time))
 
     def label_of(self, value: Any, question: str = "") -> str:
         """The label of an answer: several choices are a class of their own, in any order; none is an empty text.
@@ -215,7 +242,9 @@ class Answers:
         """
         choices = frozenset(filter(None, map(as_text, value if isinstance(value, list) else [value])))
         label = SEVERAL.join(sorted(choices))
-        if SEVERAL in label and self._chosen.setdefault((question, label), choices) != choices:
+        spelt = plain_spelling if self.options.strip else str
+        alike = frozenset(map(spelt, choices))
+        if SEVERAL in label and self._chosen.setdefault((question, spelt(label)), alike) != alike:
             raise LabelError(
                 f"{self.name}: {label!r} is the name of a class and also what the choice of several classes would be "
                 f"called. Rename the class without {SEVERAL!r}."
@@ -224,7 +253,8 @@ class Answers:
 
     def label_file(self, format: str) -> LabelFile:
         """All that was taken; `format` is what the file was taken for. The answers are used up: they may be many."""
-        notes = [*self.notes, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
+        remarks = [make(names) for make, names in self.remarks.items()]
+        notes = [*self.notes, *remarks, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
         if len(self) == 0:
             raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
         self._refuse_empty_ids()
@@ -271,10 +301,11 @@ class Answers:
 
     def choose_question(self, wanted: str | None) -> None:
         """Take the answers to the question wanted, or to the only one, the newest of each annotator."""
-        taken = (*self._to_questions, *self._known)
-        self.question = question = choose_question(self.name, (answer.question for answer in taken), wanted)
-        if any(answer.question != question for answer in taken):
+        questions = [*(answer.question for answer in (*self._to_questions, *self._known)), *self._n_empty]
+        self.question = question = choose_question(self.name, questions, wanted)
+        if any(other != question for other in questions):
             self.notes.append(f"question: {question}")
+        self._n_missing[""] += self._n_empty[question]
         newest: dict[tuple[str, str], _Answer] = {}
         for answer in self._to_questions:
             if answer.question == question:
@@ -286,9 +317,12 @@ class Answers:
         for answer in newest.values():
             self.add(answer.example, answer.annotator, answer.label)
         for answer in sorted(self._known, key=lambda answer: answer.time):
-            if answer.question == question and answer.label:
+            if answer.question == question:
                 self.truth[answer.example] = answer.label
-        several = [each.label for each in newest.values() if len(self._chosen.get((question, each.label), ())) > 1]
+        spelt = plain_spelling if self.options.strip else str
+        several = [
+            each.label for each in newest.values() if len(self._chosen.get((question, spelt(each.label)), ())) > 1
+        ]
         if several:
             self.notes.append(
                 f"{count(len(several), 'answer is', 'answers are')} several choices at once; each combination is a "
@@ -297,8 +331,8 @@ class Answers:
 
     def _left_out(self, rows: str) -> list[str]:
         parts = [f"{what} ({n:,})" for what, n in self.left_out.items() if n]
-        if self._n_missing:
-            kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in self._n_missing.items())
+        if self._n_missing.total():
+            kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in self._n_missing.items() if n)
             parts.append(f"{rows} without a label ({kinds})")
         return [f"left out: {', '.join(parts)}"] if parts else []
 
@@ -368,23 +402,6 @@ def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> 
             f"(in Python: question={found[0]!r})."
         )
     return found[0]
-
-
-def list_in(place: str, record: Record, key: str) -> list[Any]:
-    """A field that must be a list; one that is absent or null is an empty one."""
-    return _field(place, record, key, list, "a list")
-
-
-def record_in(place: str, record: Record, key: str) -> Record:
-    """A field that must be a record; one that is absent or null is an empty one."""
-    return _field(place, record, key, dict, "a record, {...}")
-
-
-def _field(place: str, record: Record, key: str, kind: type[Any], expected: str) -> Any:
-    value = record.get(key)
-    if value is not None and not isinstance(value, kind):
-        raise DataError(f"{place}: {key!r} must be {expected}; got {as_text(value)[:40]!r}.")
-    return kind() if value is None else value
 
 
 def _kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:

@@ -7,13 +7,14 @@ marked as ground truth are truth. Predictions become annotators of their own, ca
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crowdwise._text import count
-from crowdwise.formats._answers import Answers, list_in, record_in
-from crowdwise.formats._names import TEXT_WORDS, text_column
-from crowdwise.tables import Placed, Record, Table, as_text
+from crowdwise.formats._answers import Answers, Given
+from crowdwise.formats._names import text_column
+from crowdwise.formats._tool import Tool, first_text, list_in
+from crowdwise.tables import Record, Table, as_text
 
 # What a value of these types holds is an answer about the whole example.
 _KINDS = ("choices", "rating", "number", "taxonomy", "pairwise")
@@ -29,92 +30,70 @@ def is_label_studio(record: Record) -> bool:
     return isinstance(record.get("data"), dict) and isinstance(annotations, list)
 
 
-def read_label_studio(records: Iterable[Placed], answers: Answers) -> None:
-    """Take tasks with their annotations and predictions."""
-    seen: set[str] = set()
-    n_prefilled = 0
-    for number, (place, task) in enumerate(records):
-        example = as_text(task.get("id")) or str(number)
-        if text := _text(record_in(place, task, "data"), answers.options.text):
-            answers.texts[example] = text
-        answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
-        for annotation in annotations_of(place, task):
-            if not isinstance(annotation, dict):
-                answers.left_out["annotations of which the file has only the id"] += 1
-                continue
-            mark = as_text(annotation.get("id"))
-            if mark and mark in seen:  # cloud storage repeats annotations over files
-                answers.left_out["repeated annotations"] += 1
-                continue
-            seen.add(mark)
-            n_prefilled += _take(place, example, annotation, answers)
-        for prediction in list_in(place, task, "predictions"):
-            _take_prediction(place, example, prediction, answers)
-    if n_prefilled:
-        answers.notes.append(
-            f"{count(n_prefilled, 'answer')} started from a model's prediction: not independent of that model."
-        )
-    answers.choose_question(answers.options.question)
-
-
-def _text(data: Record, given: str | None) -> str:
-    words = {key: value for key, value in data.items() if isinstance(value, str)}
-    named = (words[key] for key in (given, *TEXT_WORDS) if key in words)
-    return next(named, next(iter(words.values())) if len(words) == 1 else "")
-
-
 def annotations_of(place: str, task: Record) -> list[Any]:
     """The annotations of a task; those of earlier versions are called completions."""
     return list_in(place, task, "annotations" if "annotations" in task else "completions")
 
 
-def _take(place: str, example: str, annotation: Record, answers: Answers) -> bool:
-    """Take the answers of one annotation; whether they started from a model's."""
+def _given(place: str, task: Record, answers: Answers) -> Iterator[Given]:
+    """The annotations and predictions of a task."""
+    answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
+    for annotation in annotations_of(place, task):
+        if isinstance(annotation, dict):
+            yield from _annotated(place, annotation, answers)
+        else:
+            answers.left_out["annotations of which the file has only the id"] += 1
+    for prediction in list_in(place, task, "predictions"):
+        if not isinstance(prediction, dict):
+            answers.left_out["predictions of which the file has only the id"] += 1
+            continue
+        model, time = first_text(prediction, ["model_version"]) or "prediction", as_text(prediction.get("created_at"))
+        for question, choices in _choices(place, prediction, answers).items():
+            yield Given(question, model, choices, time, "model")
+
+
+def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Given]:
+    mark, time = as_text(annotation.get("id")), first_text(annotation, ("updated_at", "created_at"))
+    if mark and mark in answers.seen:  # cloud storage repeats annotations over files
+        answers.left_out["repeated annotations"] += 1
+        return
+    answers.seen.add(mark)
+    reviews = [review for review in list_in(place, annotation, "reviews") if isinstance(review, dict)]
+    is_rejected = reviews[-1].get("accepted") is False if reviews else annotation.get("last_action") == "rejected"
     if annotation.get("was_cancelled") or annotation.get("skipped"):
         answers.left_out["cancelled answers"] += 1
-        return False
-    if _is_rejected(place, annotation):
+    elif is_rejected:
         answers.left_out["rejected answers"] += 1
-        return False
-    time = as_text(annotation.get("updated_at") or annotation.get("created_at"))
-    labels = _labels(place, annotation, answers)
-    if not labels:
+    elif not (chosen := _choices(place, annotation, answers)):
         answers.left_out["annotations without an answer about the whole example"] += 1
-    if annotation.get("ground_truth") is True:
-        for question, label in labels.items():
-            answers.known_answer(question, example, label, time)
-        return False
-    for question, label in labels.items():
-        answers.answer(question, example, _annotator(annotation.get("completed_by")), label, time)
-    origins = [result.get("origin") for result in list_in(place, annotation, "result") if isinstance(result, dict)]
-    started = annotation.get("parent_prediction") is not None or any(
-        isinstance(origin, str) and origin.startswith("prediction") for origin in origins
-    )
-    return started and bool(labels)
+    else:
+        is_truth, who = annotation.get("ground_truth") is True, annotation.get("completed_by")
+        annotator = first_text(who, ("email", "username", "id")) if isinstance(who, dict) else as_text(who)
+        for question, choices in chosen.items():
+            yield Given(question, annotator, choices, time, "truth" if is_truth else "person")
+        if not is_truth and _is_prefilled(place, annotation):
+            answers.remarks[_prefilled].append(mark)
 
 
-def _is_rejected(place: str, annotation: Record) -> bool:
-    reviews = [review for review in list_in(place, annotation, "reviews") if isinstance(review, dict)]
-    if reviews:
-        return reviews[-1].get("accepted") is False
-    return annotation.get("last_action") == "rejected"
+def _is_prefilled(place: str, annotation: Record) -> bool:
+    origins = [as_text(part.get("origin")) for part in list_in(place, annotation, "result") if isinstance(part, dict)]
+    return annotation.get("parent_prediction") is not None or any(one.startswith("prediction") for one in origins)
 
 
-def _annotator(completed_by: Any) -> str:
-    if isinstance(completed_by, dict):
-        completed_by = next((completed_by[key] for key in ("email", "username", "id") if completed_by.get(key)), None)
-    return as_text(completed_by)
+def _prefilled(marks: list[str]) -> str:
+    return f"{count(len(marks), 'answer')} started from a model's prediction: not independent of that model."
 
 
-def _labels(place: str, annotation: Record, answers: Answers) -> dict[str, str]:
-    """The label of every question that an annotation, or a prediction, answers."""
+def _choices(place: str, annotation: Record, answers: Answers) -> dict[str, list[Any]]:
+    """The choices for every question that an annotation, or a prediction, answers."""
     whole, n_parts, n_others = results_about_the_whole(place, annotation)
     answers.left_out["results that are no class or rating (spans, boxes, texts)"] += n_others
     answers.left_out["answers about a part of an example"] += n_parts
     chosen: dict[str, list[Any]] = {}
     for result in whole:
-        chosen.setdefault(as_text(result.get("from_name")), []).extend(choices_in(result["value"]))
-    return {question: label for question, values in chosen.items() if (label := answers.label_of(values, question))}
+        if choices := list(filter(as_text, choices_in(result["value"]))):
+            chosen.setdefault(as_text(result.get("from_name")), []).extend(choices)
+    return chosen
 
 
 def results_about_the_whole(place: str, annotation: Record) -> tuple[list[Record], int, int]:
@@ -143,16 +122,7 @@ def choices_in(value: Record) -> list[Any]:
     return [value[key] for key in ("choices", "rating", "number", "selected") if value.get(key) is not None]
 
 
-def _take_prediction(place: str, example: str, prediction: Any, answers: Answers) -> None:
-    if not isinstance(prediction, dict):
-        answers.left_out["predictions of which the file has only the id"] += 1
-        return
-    model = f"model:{as_text(prediction.get('model_version')) or 'prediction'}"
-    for question, label in _labels(place, prediction, answers).items():
-        answers.answer(question, example, model, label, as_text(prediction.get("created_at")))
-        note = f"the predictions of {model!r} are an annotator of their own."
-        if note not in answers.notes:
-            answers.notes.append(note)
+LABEL_STUDIO = Tool("Label Studio", is_label_studio, _given, texts=lambda task: task.get("data") or {})
 
 
 def is_label_studio_flat(header: Sequence[str]) -> bool:
@@ -171,8 +141,7 @@ def read_label_studio_flat(table: Table, answers: Answers) -> None:
     for question in questions:
         rows = zip(columns["id"], columns["annotator"], columns[question], times, strict=True)
         for example, annotator, cell, time in rows:
-            if label := answers.label_of(_flat_choices(cell), question):
-                answers.answer(question, example, annotator, label, time)
+            answers.take(example, Given(question, annotator, _flat_choices(cell), time))
     text = text_column(table.header, questions)
     if text is not None:
         answers.texts.update(zip(columns["id"], columns[text], strict=True))

@@ -51,8 +51,8 @@ def _parsed(value: Any) -> Any:
     return [part.strip() for part in value.split(",")] if "," in value else value
 
 
-def read_listed(records: Iterable[Placed], answers: Answers) -> None:
-    """Take rows with lists."""
+def read_listed(records: Iterable[Placed], answers: Answers) -> str:
+    """Take rows with lists; what they are called."""
     options = answers.options
     example_in = annotators_in = labels_in = text = None
     for number, (place, record) in enumerate(records):
@@ -74,6 +74,7 @@ def read_listed(records: Iterable[Placed], answers: Answers) -> None:
             answers.add(example, annotator, answers.label_of(label))
         if text is not None and record.get(text) is not None:
             answers.texts[example] = as_text(record[text])
+    return "rows with lists"
 
 
 def _pairs(place: str, record: Record, annotators_in: str | None, labels_in: str) -> Iterable[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from crowdwise._text import count
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.formats._answers import Answers
+from crowdwise.formats._answers import Answers, Given
 from crowdwise.formats._names import TEXT_WORDS, plain_name
 from crowdwise.tables import Table
 
@@ -68,12 +68,12 @@ def read_mturk(table: Table, answers: Answers) -> None:
             answers.left_out["rejected assignments"] += 1
             continue
         for question, boxes in questions.items():
-            label: Any = [option for option, cells in boxes.items() if cells[i].lower() == "true"]
-            label = answers.label_of(label if boxes else columns[_ANSWER + question][i], question)
-            answers.answer(question, example, worker, label, f"{i:020}")
+            chosen: Any = [option for option, cells in boxes.items() if cells[i].lower() == "true"]
+            value = chosen if boxes else columns[_ANSWER + question][i]
+            answers.take(example, Given(question, worker, value, f"{i:020}"))
         if in_json[i].strip():
-            for question, chosen in _answers_in_json(table.place(i), in_json[i]):
-                answers.answer(question, example, worker, answers.label_of(chosen, question), f"{i:020}")
+            for question, value in _answers_in_json(table.place(i), in_json[i]):
+                answers.take(example, Given(question, worker, value, f"{i:020}"))
         if text:
             answers.texts.setdefault(example, columns[text][i])
     wanted = options.question or options.label
@@ -152,12 +152,12 @@ def read_toloka(table: Table, answers: Answers) -> None:
         if not example or not worker:
             raise LabelError(f"{place}: every answer needs its task and its worker_id.")
         for name in filter(row.get, golden):
-            answers.known_answer(name.removeprefix(_GOLDEN), example, row[name])
+            answers.take(example, Given(name.removeprefix(_GOLDEN), "", row[name], kind="truth"))
         if status.upper() not in ("", "APPROVED", "ACCEPTED", "SUBMITTED"):
             answers.left_out[f"answers of {status[:40].lower()} assignments"] += 1
             continue
         for name in outputs:
-            answers.answer(name.removeprefix(_OUTPUT), example, worker, row[name], f"{number:020}")
+            answers.take(example, Given(name.removeprefix(_OUTPUT), worker, row[name], f"{number:020}"))
         if text is not None:
             answers.texts.setdefault(example, row[text])
     same.note(answers, "task")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,32 +13,18 @@ from crowdwise._text import some_names
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._answers import MISSING, WIDE, Answers, LabelFile, OnDuplicate, ReadOptions
 from crowdwise.formats._doccano import is_doccano, read_doccano
-from crowdwise.formats._eval_logs import (
-    LANGFUSE,
-    MLFLOW,
-    PHOENIX,
-    is_inspect,
-    is_score,
-    is_table,
-    read_inspect,
-    read_scores,
-    read_table,
-)
-from crowdwise.formats._label_studio import (
-    is_label_studio,
-    is_label_studio_flat,
-    read_label_studio,
-    read_label_studio_flat,
-)
+from crowdwise.formats._eval_logs import LANGFUSE, MLFLOW, PHOENIX
+from crowdwise.formats._label_studio import LABEL_STUDIO, is_label_studio_flat, read_label_studio_flat
 from crowdwise.formats._listed import ask_for_the_order, is_listed, is_mapping, read_listed, read_mapping
 from crowdwise.formats._marketplaces import is_mturk, is_toloka, read_mturk, read_toloka
 from crowdwise.formats._plain import read_plain
-from crowdwise.formats._tools import is_argilla, is_prodigy, read_argilla, read_prodigy
+from crowdwise.formats._tools import ARGILLA, INSPECT, PRODIGY
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.tables import (
     Placed,
     Source,
+    Table,
     check_encoding,
     encoding_of,
     is_document,
@@ -48,30 +33,32 @@ from crowdwise.tables import (
     parse_document,
 )
 
-# Readers of tables and of records: what the file is called, how each knows its own, and what takes its answers. The
-# first that knows a file is taken.
-_TABLES: dict[str, tuple[str, Callable[[Sequence[str]], bool], Callable[[Any, Answers], None]]] = {
+# Tools that write records. The first that knows a file is taken.
+_RECORDS = {
+    "label-studio": LABEL_STUDIO,
+    "prodigy": PRODIGY,
+    "argilla": ARGILLA,
+    "inspect": INSPECT,
+    "langfuse": LANGFUSE,
+    "mlflow": MLFLOW,
+    "phoenix": PHOENIX,
+}
+# Tools that write tables: what the file is called, how it is known by its header, and what takes its answers.
+_TABLES: dict[str, tuple[str, Callable[[Sequence[str]], bool], Callable[[Table, Answers], None]]] = {
     "mturk": ("Mechanical Turk", is_mturk, read_mturk),
     "toloka": ("Toloka", is_toloka, read_toloka),
     "label-studio": ("Label Studio, flat", is_label_studio_flat, read_label_studio_flat),
-    "langfuse": ("Langfuse", partial(is_table, LANGFUSE), partial(read_table, LANGFUSE)),
-    "phoenix": ("Phoenix", partial(is_table, PHOENIX), partial(read_table, PHOENIX)),
+    **{
+        name: (_RECORDS[name].title, _RECORDS[name].is_its_header, _RECORDS[name].read_table)
+        for name in ("langfuse", "phoenix")
+    },
 }
-_RECORDS: dict[str, tuple[str, Callable[[dict[str, Any]], bool], Callable[[Any, Answers], None]]] = {
-    "label-studio": ("Label Studio", is_label_studio, read_label_studio),
-    "prodigy": ("Prodigy", is_prodigy, read_prodigy),
-    "argilla": ("Argilla", is_argilla, read_argilla),
-    "inspect": ("Inspect", is_inspect, read_inspect),
-    "langfuse": ("Langfuse", partial(is_score, LANGFUSE), partial(read_scores, LANGFUSE)),
-    "mlflow": ("MLflow", partial(is_score, MLFLOW), partial(read_scores, MLFLOW)),
-    "phoenix": ("Phoenix", partial(is_score, PHOENIX), partial(read_scores, PHOENIX)),
-    "hugging-face": ("rows with lists", is_listed, read_listed),
-}
+_LISTED = "hugging-face"
 _MAPPINGS = {"peerannot": ("peerannot", True), "alttest": ("AltTest", False)}
 # So many records are looked at to see what they are.
 _FEW = 100
 _PLAIN = ("table", "wide", "crowd-kit")
-FORMATS = tuple(sorted({*_PLAIN, *_TABLES, *_RECORDS, *_MAPPINGS, "doccano"}))
+FORMATS = tuple(sorted({*_PLAIN, *_TABLES, *_RECORDS, *_MAPPINGS, _LISTED, "doccano"}))
 
 
 def read(
@@ -219,9 +206,8 @@ def _take_table(
             read_its(table, answers)
             return title
     first = next(table.records(), None) if format is None else None
-    if format == "hugging-face" or (first is not None and is_listed(first[1])):
-        read_listed(table.records(), answers)
-        return _RECORDS["hugging-face"][0]
+    if format == _LISTED or (first is not None and is_listed(first[1])):
+        return read_listed(table.records(), answers)
     if format not in (None, *_PLAIN):
         raise DataError(f"{source.name} is a table, and JSON was expected: {format} writes no other.")
     return read_plain(table, answers)
@@ -248,11 +234,14 @@ def _take_records(
     first = next(records, None)
     if first is None:
         raise DataError(f"{source.name}: there is no record in it.")
-    for name, (title, is_its, read_its) in _RECORDS.items():
+    records = chain([first], records)
+    for name, tool in _RECORDS.items():
         flat = name == "label-studio" and is_label_studio_flat(list(first[1]))  # it writes tables too
-        if not flat and (format == name or (format is None and is_its(first[1]))):
-            read_its(chain([first], records), answers)
-            return title
+        if not flat and (format == name or (format is None and tool.is_its(first[1]))):
+            tool.read(records, answers)
+            return tool.title
+    if format == _LISTED or (format is None and is_listed(first[1])):
+        return read_listed(records, answers)
     if format is None and is_doccano(first[1]):
         return read_doccano(source, answers)
     return _take_table(source, format, answers, encoding)
@@ -328,21 +317,4 @@ def read_labels(
       labels per example: 1 to 2, mean 1.5; missing: 25.0%
       classes: 0, 1
     """
-    return read(
-        path,
-        format=format,
-        example=example,
-        annotator=annotator,
-        label=label,
-        wide=wide,
-        question=question,
-        missing=missing,
-        abstain=abstain,
-        on_duplicate=on_duplicate,
-        scale=scale,
-        classes=classes,
-        strip=strip,
-        encoding=encoding,
-        delimiter=delimiter,
-        texts=False,
-    ).labels
+    return read(**locals(), texts=False).labels  # all parameters are those of `read`

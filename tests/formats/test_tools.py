@@ -83,6 +83,31 @@ def test_a_class_named_like_several_choices_is_no_choice_of_several(saved):
         formats.read(saved(listed), format="peerannot")
 
 
+def test_a_class_spelt_like_several_choices_is_none_where_spellings_are_made_alike(saved):
+    mixed = choosing([[["A", "B"]], [["a|b"]]], [[["A"]], [["B"]]])
+    assert formats.read(saved(mixed)).labels.classes.tolist() == ["A", "A|B", "B", "a|b"]
+    with pytest.raises(LabelError, match="Rename the class"):
+        formats.read(saved(mixed), strip=True)
+
+
+def test_several_choices_of_every_tool_are_counted(tmp_path):
+    tasks = [
+        {"text": "t", "options": [], "accept": accept, "answer": "accept", "_input_hash": 1, "_annotator_id": who}
+        for who, accept in (("ann", ["a", "b"]), ("bob", ["a"]))
+    ]
+    path = tmp_path / "prodigy.jsonl"
+    path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    assert any(note.startswith("1 answer is several choices at once") for note in formats.read(path).notes)
+
+
+def test_an_answer_without_a_label_takes_no_other_answer_back(saved):
+    rows = [(1, "ann", "yes"), (1, "ann", ""), (1, "bob", "no")]
+    log = {"eval": {}, "samples": [{"id": task, "scores": {who: {"value": value}}} for task, who, value in rows]}
+    file = formats.read(saved(log))
+    assert dict(file.labels) == {1: {"ann": "yes", "bob": "no"}}
+    assert any("rows without a label (1 empty)" in note for note in file.notes)
+
+
 def test_a_class_named_like_several_choices_is_written_as_the_one_that_it_is(saved, tmp_path):
     path = saved(choosing([[["a|b"]], [["a|b"]]], [[["b", "a", "c"]], [["c", "a", "b"]]]))
     consensus = aggregate(formats.read(path).labels).consensus
