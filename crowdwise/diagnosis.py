@@ -28,6 +28,7 @@ from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import codes_of_truth
 from crowdwise.results.fit_results import FitResults
+from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import refuse_texts_and_times
 from crowdwise.weights.class_weights import leading_shares
@@ -110,8 +111,7 @@ class Diagnosis:
     pairs : PairAgreement
         Cohen's kappa of every pair of annotators.
     steepness : float
-        The steepness that is advised: the one of 0 and 2 with which a model ranks held-out examples that annotators
-        agree on better.
+        The steepness that is advised, for any model; what ``steepness="auto"`` of the ridge models chooses.
     advice : str
         Whether to weight examples by disagreement, and why, in a sentence.
     """
@@ -255,9 +255,12 @@ def diagnose(
     wrong = 1 - leading_shares(crowd._tally)[np.arange(len(crowd)), right]  # a tie is decided by a fair draw
     reporter.step("margins out of fold")
     correlation = rank_correlation(differs[known], distance)
-    of_core = replace(learner, X=_safe_indexing(X, np.flatnonzero(labelled)))
-    folds = _folds(of_core, core._tally.argmax(axis=1), rng)
-    steepness = folds.steepness(core, differs[labelled], np.ones(len(core)))
+    X_core, weight = _safe_indexing(X, np.flatnonzero(labelled)), np.ones(len(core))
+    if estimator is None:
+        steepness = auto_steepness(_numbers(X_core), core, weight, differs[labelled])
+    else:
+        folds = _folds(replace(learner, X=X_core), core._tally.argmax(axis=1), rng)
+        steepness = folds.steepness(core, differs[labelled], weight)
     reporter.step("steepness")
     reporter.done()
     return Diagnosis(
@@ -377,7 +380,7 @@ def advise(steepness: float, correlation: Correlation, reference: str) -> str:
         boundary = f"Annotators disagree more near the boundary ({seen})."
     else:
         boundary = f"Annotators do not clearly disagree more near the boundary ({seen})."
-    ranked = "ranks held-out examples that annotators agree on"
     if steepness > 0:
-        return f"Weight, with steepness {steepness:g}: a model {ranked} better with weights. {boundary}"
-    return f"Don't weight: a model {ranked} no better with weights. {boundary}"
+        why = "features contradict the majority of contested examples"
+        return f"Weight, with steepness {steepness:g}: {why}. {boundary}"
+    return f"Don't weight: features do not contradict the majority of contested examples. {boundary}"

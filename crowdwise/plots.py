@@ -5,7 +5,6 @@ Each is made with `from_model`, keeps what it shows, draws it with `plot(ax=...)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -93,7 +92,6 @@ class _FitDisplay(_Display):
         raise NotImplementedError
 
 
-@dataclass(eq=False, repr=False)
 class AccuracyDisplay(_Display):
     """Accuracies of consensus, majority vote and classifier on known answers, with 95% intervals.
 
@@ -113,8 +111,9 @@ class AccuracyDisplay(_Display):
     'accuracy on known answers'
     """
 
-    quality: dict[str, Any]
-    classifier: dict[str, Any] | None = None
+    def __init__(self, quality: dict[str, Any], classifier: dict[str, Any] | None = None) -> None:
+        self.quality = quality
+        self.classifier = classifier
 
     @classmethod
     def from_model(cls, model: Any, labels: Any, *, truth: Any, ax: Any = None) -> Self:
@@ -148,7 +147,6 @@ class AccuracyDisplay(_Display):
         ax.set_xlabel("accuracy on known answers")
 
 
-@dataclass(eq=False, repr=False)
 class AnnotatorsDisplay(_FitDisplay):
     """The estimated accuracy of annotators with 95% intervals, or for ratings their expertise; best first.
 
@@ -166,7 +164,8 @@ class AnnotatorsDisplay(_FitDisplay):
     'estimated accuracy'
     """
 
-    columns: dict[str, Any]
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns = columns
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:
@@ -190,7 +189,6 @@ class AnnotatorsDisplay(_FitDisplay):
         ax.set_xlabel("estimated accuracy" if what == "accuracy" else "expertise")
 
 
-@dataclass(eq=False, repr=False)
 class ConfusionDisplay(_Display):
     """What an annotator says about examples of every class, as the fit estimates it.
 
@@ -212,9 +210,8 @@ class ConfusionDisplay(_Display):
     'annotator 2'
     """
 
-    confusion: Any
-    classes: Any
-    annotator: Any
+    def __init__(self, confusion: Any, classes: Any, annotator: Any) -> None:
+        self.confusion, self.classes, self.annotator = confusion, classes, annotator
 
     @classmethod
     def from_model(cls, model: Any, labels: Any, *, annotator: Any, ax: Any = None) -> Self:
@@ -255,7 +252,6 @@ class ConfusionDisplay(_Display):
         ax.set(xlabel="answer", ylabel="class (estimated)", title=f"annotator {self.annotator}")
 
 
-@dataclass(eq=False, repr=False)
 class KappaDisplay(_Display):
     """Cohen's kappa of every pair of the annotators with the most labels, those first who agree most.
 
@@ -271,7 +267,8 @@ class KappaDisplay(_Display):
     "Cohen's kappa"
     """
 
-    grid: dict[str, Any]
+    def __init__(self, grid: dict[str, Any]) -> None:
+        self.grid = grid
 
     @classmethod
     def from_labels(cls, labels: Any, *, ax: Any = None) -> Self:
@@ -303,7 +300,6 @@ class KappaDisplay(_Display):
         ax.set_title("Cohen's kappa")
 
 
-@dataclass(eq=False, repr=False)
 class DisagreementDisplay(_FitDisplay):
     """How many examples have how much disagreement, and what they weigh.
 
@@ -321,7 +317,8 @@ class DisagreementDisplay(_FitDisplay):
     'examples'
     """
 
-    part: dict[str, Any]
+    def __init__(self, part: dict[str, Any]) -> None:
+        self.part = part
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:
@@ -336,7 +333,6 @@ class DisagreementDisplay(_FitDisplay):
         weights.set_ylabel("weight", color=_ORANGE)
 
 
-@dataclass(eq=False, repr=False)
 class MarginDisplay(_Display):
     """Distance from the model's boundary against disagreement: examples, and quartiles by level.
 
@@ -356,7 +352,8 @@ class MarginDisplay(_Display):
     'disagreement'
     """
 
-    part: dict[str, Any]
+    def __init__(self, part: dict[str, Any]) -> None:
+        self.part = part
 
     @classmethod
     def from_model(cls, model: Any, labels: Any, X: Any, *, ax: Any = None) -> Self:
@@ -393,7 +390,6 @@ class MarginDisplay(_Display):
         ax.set(xlabel="disagreement", ylabel="distance from the boundary", title=title)
 
 
-@dataclass(eq=False, repr=False)
 class EasyToHardDisplay(_FitDisplay):
     """Disagreement of the examples in their order from easy to hard.
 
@@ -411,7 +407,8 @@ class EasyToHardDisplay(_FitDisplay):
     [0.0, 0.0, 1.0, 1.0]
     """
 
-    disagreement: Any
+    def __init__(self, disagreement: Any) -> None:
+        self.disagreement = disagreement
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:

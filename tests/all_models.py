@@ -90,7 +90,8 @@ def quick(name):
 def new(name, **settings):
     """An unfitted model. `steepness` is `steepnesses` for one that chooses it."""
     if name == "ridge cv" and "steepness" in settings:
-        settings["steepnesses"] = (settings.pop("steepness"),)
+        steepness = settings.pop("steepness")
+        settings["steepnesses"] = steepness if steepness == "auto" else (steepness,)
     return _MAKERS[name](**settings)
 
 

@@ -139,6 +139,11 @@ class Numbers:
     scale: list[float]
     is_list: bool = False
 
+    @property
+    def feature_names(self) -> list[str]:
+        """What to call each of its numbers."""
+        return [f"{self.name} {at}" for at in range(len(self.fill))] if self.is_list else [self.name]
+
     @classmethod
     def learn(cls, name: str, values: Floats, *, is_list: bool = False) -> Numbers:
         """From numbers of shape (n_rows, n_numbers), NaN where there is nothing."""
@@ -180,6 +185,11 @@ class Categories:
     name: str
     values: list[str]
 
+    @property
+    def feature_names(self) -> list[str]:
+        """What to call each of its numbers."""
+        return [f"{self.name}: {value}" for value in self.values]
+
     @classmethod
     def learn(cls, name: str, cells: Sequence[Any]) -> Categories:
         """From the cells of a fit."""
@@ -203,6 +213,11 @@ class Words:
     unit: str
     terms: list[str]  # in the order of their columns
     idf: list[float]  # weights of the terms
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What to call each of its numbers."""
+        return self.terms
 
     @classmethod
     def learn(cls, name: str, cells: Sequence[Any]) -> Words:

@@ -101,6 +101,11 @@ class Recipe:
         return self.columns[0].name == MATRIX
 
     @property
+    def feature_names(self) -> list[str]:
+        """What to call each of the numbers of a row."""
+        return [name for column in self.columns for name in column.feature_names]
+
+    @property
     def text_columns(self) -> list[str]:
         """Names of the columns with texts."""
         return [column.name for column in self.columns if isinstance(column, Words)]

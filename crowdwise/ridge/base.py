@@ -21,6 +21,7 @@ from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
+from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.partial import batch_names, check_mergeable, with_declared
@@ -30,7 +31,7 @@ from crowdwise.ridge.sums import RidgeSums, SumsPlan, sums_to_solve
 from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import N_FOLDS, check_new
+from crowdwise.rows.features import N_FOLDS, check_finite, check_new
 from crowdwise.training_set import (
     TrainingSet,
     check_features,
@@ -159,7 +160,7 @@ class RidgeModel(CrowdResultsMixin):
         from the sums after every block; for many small blocks, add their `block_sums` and `merge` the total. Folds are
         drawn by a hash of the features, which `fit` does differently: what is chosen over folds is the same for the
         same examples in any blocks, but may differ from what `fit` chooses. The precision of the model, the accuracy of
-        annotators are found from a sample of at most 20,000 examples. Results about single
+        annotators and `steepness="auto"` are found from a sample of at most 20,000 examples. Results about single
         examples are not kept: `consensus` gives them.
 
         Parameters
@@ -311,7 +312,7 @@ class RidgeModel(CrowdResultsMixin):
 
         Parameters
         ----------
-        steepness : float, default=None
+        steepness : float or "auto", default=None
             As in the model's settings, in the place of which it comes; None leaves what is there.
         l2 : float, default=None
             The same for l2.
@@ -447,9 +448,10 @@ class RidgeModel(CrowdResultsMixin):
         return check_curriculum(self.curriculum)
 
     def _grid(self) -> tuple[list[float], Floats]:
-        """The steepnesses and the l2s to choose from; raises if one makes no sense."""
+        """The steepnesses, none for "auto", and the l2s to choose from; raises if one makes no sense."""
         settings = self.get_params(deep=False)
-        return [check_number("steepness", settings["steepness"])], np.array([check_number("l2", settings["l2"])])
+        steepness = check_number("steepness", settings["steepness"], auto=self._scale == "nominal")
+        return [] if np.isnan(steepness) else [steepness], np.array([check_number("l2", settings["l2"])])
 
     def _learn(self, path: RidgePath, reporter: Reporter, sums: RidgeSums | None = None) -> Self:
         """Solve the rounds, and store what was learned; from `sums`, if the data are a sample of theirs."""
@@ -491,7 +493,13 @@ class RidgeModel(CrowdResultsMixin):
         class_weight = self.get_params(deep=False).get("class_weight")
         curriculum, classes = self._check_settings(), data.training.labels.classes
         weighting = Weighting.of(curriculum, class_weight, classes, self.random_state)
+        steepnesses = steepnesses or [self._auto(data)]
         return Search(steepnesses, l2s, weighting, self.max_rounds, self.tol, reporter, **tuning)
+
+    def _auto(self, data: RidgeData) -> float:
+        training = data.training
+        check_finite(training.X)
+        return auto_steepness(data.X, training.used_labels, training.sample_weight, training.used_disagreement)
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 

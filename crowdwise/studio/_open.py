@@ -58,7 +58,8 @@ def of_inputs(
         experts=experts,
         journal=folder / JOURNAL,
     )
-    return Studio(session, title, pictures=pictures)
+    names = None if inputs.features is None else inputs.features.recipe.feature_names
+    return Studio(session, title, feature_names=names, pictures=pictures)
 
 
 def _check_same(folder: Path, shape: tuple[int, ...], n_labels: int) -> None:

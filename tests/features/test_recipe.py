@@ -106,3 +106,18 @@ def test_a_description_of_another_version_says_which():
     later = json.dumps(json.loads(recipe.to_json()) | {"schema": "crowdwise.features/9"})
     with pytest.raises(DataError, match=r"crowdwise\.features/9.*reads 'crowdwise\.features/1'"):
         Recipe.from_json(later)
+
+
+def test_every_number_of_a_row_has_a_name():
+    table = {
+        "size": ["1", "2", "3", "4"],
+        "colour": ["red", "blue", "red", "blue"],
+        "at": [[1, 2], [3, 4], [5, 6], [0, 1]],
+    }
+    table["text"] = ["good day", "bad day", "good night", "bad night"]
+    recipe, _ = Recipe.learn(table, text=["text"], embedding=["at"], columns=["size", "colour"])
+    X, _ = recipe.transform(table)
+    assert len(recipe.feature_names) == X.shape[1]
+    assert recipe.feature_names[-5:] == ["at 0", "at 1", "size", "colour: blue", "colour: red"]
+    column = X.toarray()[:, recipe.feature_names.index("good")]
+    assert (column > 0).tolist() == [True, False, True, False]

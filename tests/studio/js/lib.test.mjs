@@ -5,12 +5,13 @@ const lib = new URL("../../../crowdwise/studio/static/lib/", import.meta.url);
 const load = (name) => import(new URL(name, lib));
 const { takeToken, readAddress, writeAddress, numberIn, boxIn, boxText } = await load("url.js");
 const { percent, count, plural, interval, number, signed, listed } = await load("format.js");
-const { linear, ticks, clamp, nearest, nearestPower } = await load("scale.js");
+const { linear, ticks, clamp, between, placeIn } = await load("scale.js");
 const { parseColour, mix, ramp, contrast } = await load("colour.js");
 const { pixels, binned, brushed, countIn } = await load("bins.js");
 const { labelKey, listKey, pageKey } = await load("keys.js");
 const { delay, isTemporary, untilDone } = await load("retry.js");
 const { latest } = await load("latest.js");
+const { deliver, wasDone } = await load("deliver.js");
 
 test("the token is taken out of the fragment and what else is there stays", () => {
   assert.deepEqual(takeToken("#token=a%2Bb"), { token: "a+b", hash: "" });
@@ -75,9 +76,10 @@ test("axes go there and back, and marks are round numbers inside", () => {
     assert.ok(marks.every((mark) => mark >= low - 1e-12 && mark <= high * (1 + 1e-9)));
   }
   assert.equal(clamp(5, 0, 1), 1);
-  assert.equal(nearest([0, 1, 4], 2.4), 1);
-  assert.equal(nearestPower([0.01, 1, 100], 20), 2);
-  assert.equal(nearest([0.01, 1, 100], 20), 1);
+  assert.equal(between([0, 1, 4], 1.5), 2.5);
+  assert.equal(placeIn([0, 1, 4], 2.5), 1.5);
+  for (const value of [-1, 0, 0.3, 1, 3.9, 4, 9]) assert.ok(Math.abs(between([0, 1, 4], placeIn([0, 1, 4], value)) - clamp(value, 0, 4)) < 1e-12);
+  assert.equal(placeIn([3], 9), 0);
 });
 
 test("colours: parsed, mixed, and contrast as WCAG has it", () => {
@@ -153,25 +155,75 @@ test("a call is repeated while its error is temporary, and not after one for goo
   await assert.rejects(untilDone(async () => { throw new Error("wrong"); }, { wait }), /wrong/);
 });
 
-test("the latest value wins: one call at a time, values between are passed over, errors do not stop it", async () => {
-  const started = [];
-  const finish = [];
+const turn = () => new Promise((done) => setImmediate(done));
+
+function calls() {
+  const all = [];
   const seen = [];
-  const push = latest(
-    (value) => new Promise((resolve, reject) => { started.push(value); finish.push({ resolve, reject }); }),
-    (result, value, stale) => seen.push([result, value, stale]),
-    (error, value) => seen.push([error.message, value]),
-  );
-  const turn = () => new Promise((done) => setImmediate(done));
-  [1, 2, 3, 4].forEach(push);
-  assert.deepEqual(started, [1]);
-  finish[0].resolve("one");
+  const call = (value, { signal, slow }) =>
+    new Promise((resolve, reject) => {
+      all.push({ value, resolve, reject, slow });
+      signal.addEventListener("abort", () => reject(new Error("stopped")));
+    });
+  const push = latest(call, (result, value) => seen.push([result, value]), (error, value) => seen.push([error.message, value]));
+  return { all, seen, push };
+}
+
+test("the latest value wins: one call at a time, values between are passed over, errors do not stop it", async () => {
+  const { all, seen, push } = calls();
+  [1, 2, 3, 4].forEach((value) => push(value));
+  assert.deepEqual(all.map((one) => one.value), [1]);
+  all[0].resolve("one");
   await turn();
-  assert.deepEqual(started, [1, 4]);
-  finish[1].reject(new Error("lost"));
+  assert.deepEqual(all.map((one) => one.value), [1, 4]);
+  all[1].reject(new Error("lost"));
   await turn();
   push(5);
-  finish[2].resolve("five");
+  all[2].resolve("five");
   await turn();
-  assert.deepEqual(seen, [["one", 1, true], ["lost", 4], ["five", 5, false]]);
+  assert.deepEqual(seen, [["one", 1], ["lost", 4], ["five", 5]]);
+});
+
+test("a call that waits for something long is ended by a newer value, whichever comes first", async () => {
+  const { all, seen, push } = calls();
+  push(1);
+  all[0].slow();
+  push(2);
+  await turn();
+  assert.deepEqual(all.map((one) => one.value), [1, 2]);
+  push(3);
+  all[1].slow();
+  await turn();
+  assert.deepEqual(all.map((one) => one.value), [1, 2, 3]);
+  all[2].slow();
+  all[2].resolve("three");
+  await turn();
+  assert.deepEqual(seen, [["three", 3]]);
+});
+
+const person = (last, answers) => ({ last, progress: { answers, skipped: 0 } });
+
+test("an answer whose acknowledgement got lost is looked for, and sent again only if it is not there", async () => {
+  const gone = Object.assign(new Error("gone"), { temporary: true });
+  for (const isSaved of [true, false]) {
+    const sent = [];
+    const send = async (path, body) => {
+      sent.push(body);
+      if (sent.length === 1) throw gone;
+      return { row: body.row, checked: null };
+    };
+    const look = async () => person(isSaved ? [{ row: 7, code: 1 }] : [{ row: 3, code: 0 }], 1);
+    const found = await deliver(send, look, "answer.json", { row: 7, code: 1 }, person([{ row: 3, code: 0 }], 1));
+    assert.equal(found.row, 7);
+    assert.equal(sent.length, isSaved ? 1 : 2);
+  }
+  await assert.rejects(deliver(async () => { throw new Error("wrong"); }, null, "answer.json", {}, null), /wrong/);
+});
+
+test("a skipped example and an undone answer are recognised too", () => {
+  const before = person([{ row: 3, code: 0 }, { row: 2, code: 0 }], 2);
+  assert.ok(wasDone("skip.json", { row: 4 }, before, person([{ row: 4, code: null }], 3)));
+  assert.ok(!wasDone("skip.json", { row: 4 }, before, before));
+  assert.ok(wasDone("undo.json", {}, before, person([{ row: 2, code: 0 }], 1)));
+  assert.ok(!wasDone("undo.json", {}, before, before));
 });

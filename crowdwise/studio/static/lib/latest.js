@@ -1,17 +1,25 @@
 // The latest value wins: one call at a time, and while it runs only the last value that came is kept.
 
-/** A function of a value; `done` gets (result, value) of each call, which may be fewer than there were values. */
+/**
+ * A function of a value. `call(value, {signal, slow})` says by `slow()` that it waits for something long: then a newer
+ * value ends it. `done(result, value)` hears of the calls that were made, `failed(error, value)` of those that were not.
+ */
 export function latest(call, done, failed = () => {}) {
-  let running = false;
+  let running = null;
   let waiting = null;
   async function run(value) {
-    running = true;
+    const stop = new AbortController();
+    running = { stop, isSlow: false };
+    const slow = () => {
+      running.isSlow = true;
+      if (waiting) stop.abort();
+    };
     try {
-      done(await call(value), value, waiting !== null);
+      done(await call(value, { signal: stop.signal, slow }), value);
     } catch (error) {
-      failed(error, value);
+      if (!stop.signal.aborted) failed(error, value);
     }
-    running = false;
+    running = null;
     if (waiting) {
       const next = waiting.value;
       waiting = null;
@@ -19,7 +27,8 @@ export function latest(call, done, failed = () => {}) {
     }
   }
   return (value) => {
-    if (running) waiting = { value };
-    else run(value);
+    if (!running) return void run(value);
+    waiting = { value };
+    if (running.isSlow) running.stop.abort();
   };
 }

@@ -22,14 +22,18 @@ export function ticks(low, high, wanted = 5) {
 
 export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-/** The index of the entry of a rising list that is nearest to a value. */
-export function nearest(list, value) {
-  let best = 0;
-  for (let k = 1; k < list.length; k++) if (Math.abs(list[k] - value) < Math.abs(list[best] - value)) best = k;
-  return best;
+/** The value at a place of a list, fractions of places too. */
+export function between(list, place) {
+  const low = Math.floor(clamp(place, 0, list.length - 1));
+  const high = Math.min(low + 1, list.length - 1);
+  return list[low] + (list[high] - list[low]) * (clamp(place, 0, list.length - 1) - low);
 }
 
-/** The same on a list of powers, where distances are those of the logarithms. */
-export function nearestPower(list, value) {
-  return nearest(list.map((entry) => Math.log(Math.max(entry, 1e-300))), Math.log(Math.max(value, 1e-300)));
+/** The place of a value in a rising list, as a fraction between two entries. */
+export function placeIn(list, value) {
+  if (value <= list[0]) return 0;
+  for (let k = 1; k < list.length; k++) {
+    if (value <= list[k]) return k - 1 + (value - list[k - 1]) / (list[k] - list[k - 1] || 1);
+  }
+  return list.length - 1;
 }
