@@ -16,8 +16,9 @@ from crowdwise._checks import check_choice, check_number, check_rounds, check_se
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.exceptions import DataError, warn
+from crowdwise.exceptions import AlignmentError, DataError, warn
 from crowdwise.labels._align import align, as_labels, with_ids_of
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
@@ -35,6 +36,7 @@ from crowdwise.rows.features import N_FOLDS, check_finite, check_new
 from crowdwise.training_set import (
     TrainingSet,
     check_features,
+    check_sample_weight,
     warn_if_few_effective,
     warn_if_no_disagreement,
     warn_if_unlabelled,
@@ -127,19 +129,31 @@ class RidgeModel(CrowdResultsMixin):
             plan = self._checked_plan()
             chunks = chunks_of(X, y, sample_weight, plan.scale, reporter.step)
             return self._learn_sums(chunks.total(partial(RidgeSums.of, plan)), reporter)
-        steepnesses, _ = self._grid()
+        self._grid()
         self._check_settings()
         checked, labels = check_features(self, X, y, self._scale)
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, checked, labels)
+        data = self._data(checked, labels, weight, known_answers(truth, X, labels))
+        path = RidgePath(data, self._folds(data), self.keep_sums is True, sample_weight=weight)
+        return self._learn(path, reporter)
+
+    def _data(
+        self, X: Any, labels: CrowdLabels, weight: Any, truth: Array | None, like: RidgeData | None = None
+    ) -> RidgeData:
+        """What is to be learned from."""
         training = TrainingSet.of(
-            checked, labels, sample_weight, truth=known_answers(truth, X, labels), relative_to=self.relative_to,
-            weighting=any(steepnesses), one_class=True,
+            X, labels, weight, truth=truth, relative_to=self.relative_to, weighting=any(self._grid()[0]),
+            one_class=True,
         )  # fmt: skip
-        data = RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
-        return self._learn(RidgePath(data, self._folds(data), self.keep_sums is True), reporter)
+        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init, like=like)
 
     def _folds(self, data: RidgeData) -> Folds:
         """What examples are scored out of."""
         return Folds.by_content(data.X, N_FOLDS)
+
+    def _is_splitter(self) -> bool:
+        """Whether folds are those of a splitter, which may look at labels."""
+        return False
 
     @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -334,14 +348,7 @@ class RidgeModel(CrowdResultsMixin):
         >>> np.allclose(steeper.coef_, CrowdRidgeClassifier(5.0, l2=0.1).fit(X, y).coef_, rtol=1e-8)
         True
         """
-        check_is_fitted(self)
-        kept: RidgePath | None = vars(self).get("_kept_path")
-        settings = self.get_params(deep=False) if kept is None else self._kept_settings
-        model = type(self)(**settings | self._settings_at(steepness, l2))
-        for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
-            if name in vars(self):
-                setattr(model, name, vars(self)[name])
-        model._check_settings()
+        model = self._new(self._settings_at(steepness, l2))
         if "sums_" in vars(self):
             plan = model._plan()
             self.sums_.checked(replace(plan, by_level=self.sums_.plan.by_level))
@@ -351,16 +358,70 @@ class RidgeModel(CrowdResultsMixin):
                     "another steepness; at(steepness=0) then gives this model."
                 )
             return model._learn_sums(self.sums_)
-        if kept is None:
+        path = self._path()
+        path.by_level = True
+        model._learn(path, model._reporter())
+        if not self._may_keep(path):
+            path.sums = None
+        return model
+
+    def relabelled(self, labels: Any, truth: Any = None) -> Self:
+        """The model that a fit to other labels of the same examples gives, from the sums of this fit.
+
+        Rows whose labels changed are taken out of the sums and added again, so that one label more or less takes
+        milliseconds; all rows are scored once, for results about single examples. The sums go on to the new model: if
+        this one is asked once more, they are made anew. That is also done where a new annotator or class has come, or
+        where labels are complete now and were not before, or the reverse.
+
+        Parameters
+        ----------
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            All labels, of the examples of `fit` in their order.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            As in `fit`. What `fit` was given must be given again.
+
+        Returns
+        -------
+        model : estimator
+            A new one, fitted; this one stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from crowdwise import CrowdLabels, CrowdRidgeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 2))
+        >>> labels = CrowdLabels.from_matrix(X[:, :1] + rng.normal(size=(300, 3)) * [0.1, 1.0, 2.0] > 0)
+        >>> model = CrowdRidgeClassifier(keep_sums=True).fit(X, labels)
+        >>> fewer = labels.without(example=7, annotator=2)
+        >>> np.allclose(model.relabelled(fewer).coef_, CrowdRidgeClassifier().fit(X, fewer).coef_, rtol=1e-8)
+        True
+        """
+        model, path = self._new({}), self._path()
+        before = path.data.training
+        labels = _of_same_examples(as_labels(labels, scale=self._scale), before.labels)
+        known = known_answers(truth, before.X, labels)
+        data = model._data(before.X, labels, path.sample_weight, known, like=path.data)
+        folds = path.folds if data.X is path.data.X and not model._is_splitter() else model._folds(data)
+        return model._learn(path.relabelled(data, folds, tuned=self._tuned), model._reporter())
+
+    def _new(self, settings: dict[str, Any]) -> Self:
+        """A model with the settings of the fit but for some, not fitted."""
+        check_is_fitted(self)
+        model = type(self)(**vars(self).get("_kept_settings", self.get_params(deep=False)) | settings)
+        for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
+            if name in vars(self):
+                setattr(model, name, vars(self)[name])
+        model._check_settings()
+        return model
+
+    def _path(self) -> RidgePath:
+        if "_kept_path" not in vars(self):
             raise DataError(
                 "the sums of this fit were not kept: by default they are up to "
                 f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
             )
-        kept.by_level = True
-        model._learn(kept, model._reporter())
-        if not self._may_keep(kept):
-            kept.sums = None
-        return model
+        return self._kept_path
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
         """The settings of a model with another steepness or l2."""
@@ -507,6 +568,17 @@ class RidgeModel(CrowdResultsMixin):
             if name == "partial_fit":
                 raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_sums()}")
             return super().__getattr__(name)
+
+
+def _of_same_examples(labels: CrowdLabels, like: CrowdLabels) -> CrowdLabels:
+    """Labels with the ids of the examples of a fit; raises if they are of others."""
+    if len(labels) != len(like) or (labels._named_examples and not np.array_equal(labels.examples, like.examples)):
+        raise AlignmentError(
+            f"labels must be those of the {len(like)} examples of fit, in their order (such as "
+            f"{like.examples[:3].tolist()}); got {len(labels)} examples (such as {labels.examples[:3].tolist()}). Take "
+            "the labels of fit and append to them, or fit anew."
+        )
+    return replace(labels, examples=like.examples, id_source=like.id_source)
 
 
 def flat(scores: Floats) -> Floats:

@@ -48,7 +48,7 @@ def collect(
     by_labels = _complete_sums if labels.is_complete else _sums_per_annotator
     gram, cross, first_sums = by_labels(rows, labels, targets, first, weight, cells, n_cells)
     squares, mass = _label_sums(labels, targets, weight, cells, n_cells)
-    answered = mass if easiness is None else _label_sums(labels, targets, importance, cells, n_cells)[1]
+    answered = mass.copy() if easiness is None else _label_sums(labels, targets, importance, cells, n_cells)[1]
     present = answered[:, 0].copy() if labels.is_complete else _sum_by(cells, importance, n_cells)
     return Statistics(
         gram,

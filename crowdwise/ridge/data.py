@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -63,21 +63,21 @@ class RidgeData:
     _easiness: dict[float, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, training: TrainingSet, *, intercept: bool, init: Any) -> RidgeData:
-        """From checked examples; the first consensus is "majority", "mean", or a value for every example."""
-        X, core = training.rows, _told(training)
+    def of(cls, training: TrainingSet, *, intercept: bool, init: Any, like: RidgeData | None = None) -> RidgeData:
+        """From checked examples; the first consensus is "majority", "mean", or a value for every example.
+
+        `like` is of the same features with other labels: features are shifted, and ratings centred, as they are there.
+        """
+        core = _told(training)
         targets = Targets.of(core, intercept=intercept)
-        rows = Rows.of(X, intercept=intercept)
-        if rows.is_sparse or rows.n_examples < rows.n_features:
-            check_finite(training.X)
-        elif len(training.others):
-            check_finite(training.X[training.others], training.others)
-        space = row_space(rows)
+        if like is not None:
+            targets = replace(targets, centre=like.targets.centre)
+        X, rows, space = _features(training, intercept, like)
         first = first_consensus(core, targets, init if isinstance(init, str) else "mean")
         if not isinstance(init, str):
             unknown = np.ones(len(core), dtype=bool) if training.known is None else training.unknown[training.used]
             first[unknown] = targets.of_values(_given_consensus(init, training))[unknown]
-        return cls(training, X, rows if space is None else space.rows, space, targets, first)
+        return cls(training, X, rows, space, targets, first)
 
     @cached_property
     def labels(self) -> CrowdLabels:
@@ -115,18 +115,22 @@ class RidgeData:
 
     def sums(self, easiness: Floats | None = None, cell: Codes | None = None, n_cells: int = 1) -> Statistics:
         """The sums of one pass over the rows."""
+        weight = self.training.sample_weight
         sums = collect(
-            self.rows,
-            self.labels,
-            self.targets,
-            first=self.first,
-            easiness=easiness,
-            sample_weight=self.training.sample_weight,
-            cell=cell,
-            n_cells=n_cells,
-        )
+            self.rows, self.labels, self.targets, first=self.first, easiness=easiness, sample_weight=weight,
+            cell=cell, n_cells=n_cells,
+        )  # fmt: skip
         check_gram(sums.gram, self.training.X)
         return sums
+
+    def sums_of(self, some: Positions, cell: Codes) -> tuple[Statistics, Codes]:
+        """The sums over some rows, and the cells that they are in."""
+        cells, place = np.unique(cell, return_inverse=True)
+        sums = collect(
+            replace(self.rows, X=self.rows.X[some]), self.labels[some], self.targets, first=self.first[some],
+            sample_weight=self.training.sample_weight[some], cell=place, n_cells=len(cells),
+        )  # fmt: skip
+        return sums, cells
 
     def against_truth(self, known: KnownRows, errors: Floats, theta: Floats, weight: Floats) -> Floats:
         """Squared errors of annotators, those on examples whose answer is known being against that answer.
@@ -148,6 +152,22 @@ class RidgeData:
     def roughness(self, theta: Floats) -> float:
         """The squared length of the coefficients, which l2 penalises."""
         return float(self.targets.squared((theta[:-1] if self.rows.intercept else theta).T).sum())
+
+
+def _features(training: TrainingSet, intercept: bool, like: RidgeData | None) -> tuple[Any, Rows, RowSpace | None]:
+    """Features of the examples that take part, as they are and as the solver sees them."""
+    if like is not None and np.array_equal(training.used, like.training.used):
+        return like.X, like.rows, like.space
+    X = training.rows
+    if like is not None and like.space is None and not like.rows.is_sparse:
+        return X, replace(like.rows, X=X), None
+    rows = Rows.of(X, intercept=intercept)
+    if rows.is_sparse or rows.n_examples < rows.n_features:
+        check_finite(training.X)
+    elif len(training.others):
+        check_finite(training.X[training.others], training.others)
+    space = row_space(rows)
+    return X, rows if space is None else space.rows, space
 
 
 def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:

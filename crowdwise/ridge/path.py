@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._arrays import Array, Bools, Codes, Floats, Positions
 from crowdwise._progress import Reporter
 from crowdwise._threads import run_parallel
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
@@ -26,18 +26,21 @@ from crowdwise.weights.steepness import ranking
 
 # With so many rows in a cell it is faster to weight the sums than the rows.
 _ROWS_PER_CELL = 2**12
+# Sums are made anew if more than this share of the rows count otherwise than before.
+_MOVED_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class LevelSums:
     """Sums per level of disagreement and fold: cells are the folds of the first level, then those of the second, ...
 
-    `levels` is the disagreement of each level.
+    `levels` is the disagreement of each level, `level` that of each example, if these are known.
     """
 
     statistics: Statistics
     levels: Floats
     n_folds: int
+    level: Codes | None = None
 
     def plain(self) -> Statistics:
         """Sums per fold that no easiness weights."""
@@ -54,6 +57,86 @@ class LevelSums:
 
     def _folds_of_cells(self) -> Floats:
         return np.tile(np.eye(self.n_folds), len(self.levels))
+
+    def without_folds(self) -> LevelSums:
+        """The folds of each level added up."""
+        use = np.repeat(np.eye(len(self.levels)), self.n_folds, axis=1)
+        return replace(self, statistics=self.statistics.combine(use), n_folds=1)
+
+    def relabelled(self, before: RidgePath, after: RidgePath) -> LevelSums | None:
+        """The sums after some labels have changed, from those of the rows concerned; None if these are many.
+
+        The arrays of these sums are written over. With other labels, the disagreement of a level may be another, but
+        rows that stayed as they were are still of one level.
+        """
+        moved = _Moved.of(self, before, after)
+        if len(moved.rows) > _MOVED_SHARE * len(moved.level):
+            return None
+        statistics = self.statistics
+        if len(moved.levels) > len(self.levels):
+            statistics = statistics.with_cells(len(moved.levels) * self.n_folds)
+        for path, level, sign in ((before, moved.level_before, -1.0), (after, moved.level, 1.0)):
+            used, folds = path.data.training.used, path.folds.fold
+            cell = level[used] if self.n_folds == 1 else level[used] * self.n_folds + folds
+            some = (np.cumsum(used) - 1)[moved.rows[used[moved.rows]]]
+            if len(some):
+                statistics.add_to_cells(*path.data.sums_of(some, cell[some]), sign)
+        statistics.clear(np.bincount(cell, minlength=statistics.n_cells) == 0)
+        level = moved.level[used]
+        return LevelSums(replace(statistics, targets=after.data.targets), moved.levels, self.n_folds, level)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """Where the examples of two fits are, whose labels differ: all arrays are of all examples."""
+
+    rows: Positions  # examples that count otherwise than before
+    levels: Floats  # the disagreement of each level now
+    level_before: Codes  # of each example; anything where it took no part
+    level: Codes  # the same now
+
+    @classmethod
+    def of(cls, sums: LevelSums, before: RidgePath, after: RidgePath) -> _Moved:
+        was, now = before.data.training.used, after.data.training.used
+        values, place = distinct_levels(after.data.training.weighing_disagreement)
+        value, level_before = np.full(len(now), -1), np.full(len(was), -1)
+        value[now], level_before[was] = place, sums.level
+        stay = was & now & ~_relabelled(before.data, after.data)
+        # Of each level before, the value that most of its rows have now; none if no row is left.
+        shape = len(sums.levels), len(values)
+        count = np.bincount(level_before[stay] * shape[1] + value[stay], minlength=shape[0] * shape[1]).reshape(shape)
+        value_of = np.where(count.any(axis=1), count.argmax(axis=1), -1)
+        level_of = np.full(len(values), -1)
+        level_of[value_of[value_of >= 0]] = np.flatnonzero(value_of >= 0)
+        new = np.flatnonzero(level_of < 0)
+        empty = np.flatnonzero(value_of < 0)[: len(new)]
+        level_of[new] = np.concatenate([empty, shape[0] + np.arange(len(new) - len(empty))])
+        stay &= value_of[level_before] == value
+        if sums.n_folds > 1:
+            fold_before, fold = np.full(len(was), -1), np.full(len(now), -1)
+            fold_before[was], fold[now] = before.folds.fold, after.folds.fold
+            stay &= fold_before == fold
+        level = np.where(stay, level_before, level_of[value])
+        levels = np.full(max(shape[0], level_of.max() + 1), values[0])  # of no row, whatever it is
+        levels[level[now]] = values[place]
+        return cls(np.flatnonzero((was | now) & ~stay), levels, level_before, level)
+
+
+def _relabelled(before: RidgeData, after: RidgeData) -> Bools:
+    """Which of all examples have other labels, or another first consensus."""
+    changed: Bools = np.ones(len(before.training.used), dtype=bool)
+    both = before.training.used & after.training.used
+    old, new = (np.flatnonzero(both[data.training.used]) for data in (before, after))
+    one, other = before.labels[old], after.labels[new]
+    n_one, n_other = one.labels_per_example, other.labels_per_example
+    alike = (n_one == n_other) & (before.first[old] == after.first[new]).all(axis=1)
+    as_many = np.repeat(n_one == n_other, n_one), np.repeat(n_one == n_other, n_other)
+    differs = (one.annotator_index[as_many[0]] != other.annotator_index[as_many[1]]) | (
+        one.values[as_many[0]] != other.values[as_many[1]]
+    )
+    alike[one.example_index[as_many[0]][differs]] = False
+    changed[np.flatnonzero(both)] = ~alike
+    return changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +187,29 @@ class RidgePath:
     by_level: bool  # whether sums per level are made even if the fit at hand does not need them so
     sums: LevelSums | None = None  # made once
     of_more: bool = False  # whether they are of more rows than the data, which are a sample
+    sample_weight: Floats | None = None  # of all examples, those without labels too; None if each counts once
+
+    def relabelled(self, data: RidgeData, folds: Folds, *, tuned: bool) -> RidgePath:
+        """The same examples with other labels: sums go on to the new path, and are made anew here if need be.
+
+        Few examples that enter, in the order by which folds are dealt out, change the folds of many: sums of folds are
+        then added up, unless something is chosen over folds. Models of all folds but one need another pass over rows.
+        """
+        path = RidgePath(data, folds, by_level=True, sample_weight=self.sample_weight)
+        before, after = self.data, data
+        comparable = (
+            np.array_equal(before.labels.annotators, after.labels.annotators)
+            and before.targets.n_targets == after.targets.n_targets
+            and before.labels.is_complete == after.labels.is_complete
+            and before.rows.shift is after.rows.shift
+        )
+        if self.sums is None or self.sums.level is None or not comparable:
+            return path
+        path.sums = self.sums.relabelled(self, path)
+        if path.sums is None and self.sums.n_folds > 1 and not tuned:
+            path.sums = self.sums.without_folds().relabelled(self, path)
+        self.sums = None
+        return path
 
     @property
     def n_bytes(self) -> int:
@@ -157,7 +263,7 @@ class RidgePath:
             levels, level = distinct_levels(data.training.weighing_disagreement)
             n_cells = len(levels) * n_folds
             if n_cells <= most and fits_in_memory(data, n_cells):
-                self.sums = LevelSums(data.sums(None, level * n_folds + fold, n_cells), levels, n_folds)
+                self.sums = LevelSums(data.sums(None, level * n_folds + fold, n_cells), levels, n_folds, level)
                 return self.sums
         return FoldSums(data, fold, n_folds)
 

@@ -138,6 +138,25 @@ class Statistics:
         weighted: dict[str, Any] = {name: _sets(sums, getattr(self, name)) for name in _WEIGHTED}
         return replace(self, **weighted, answered=_sets(counts, self.answered), present=_sets(counts, self.present))
 
+    def add_to_cells(self, sums: Statistics, cells: Array, sign: float = 1.0) -> None:
+        """Add sums over other rows to some cells of these, in place; or take them away."""
+        for name in (*_WEIGHTED, "answered", "present"):
+            getattr(self, name)[cells] += sign * getattr(sums, name)
+
+    def clear(self, cells: Array) -> None:
+        """Cells that no row is in have sums of nothing, in place: no rounding is left of what was taken away."""
+        for name in (*_WEIGHTED, "answered", "present"):
+            getattr(self, name)[cells] = 0.0
+
+    def with_cells(self, n_cells: int) -> Statistics:
+        """The same with more cells, which are empty."""
+        arrays = {name: getattr(self, name) for name in (*_WEIGHTED, "answered", "present")}
+        more: dict[str, Any] = {
+            name: np.concatenate([array, np.zeros((n_cells - len(array), *array.shape[1:]))])
+            for name, array in arrays.items()
+        }
+        return replace(self, **more)
+
     def blend(self, other: Statistics, share: float) -> Statistics:
         """Sums of the same rows with weights between those of two sums: a `share` of these, the rest of the others."""
 
