@@ -8,7 +8,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -243,7 +243,7 @@ class Session:
             if self._version == self._fitted_version:
                 return results_of(self._fitted)
             if not self.is_slow:
-                self._keep(self._fit(self._known_labels()), self._version)
+                self._keep(self._follow(self._known_labels()), self._version)
                 return results_of(self._fitted)
             self._start()
             if self._interim[0] != self._version:
@@ -276,7 +276,7 @@ class Session:
     def retune(self) -> None:
         """Let the next fit choose l2 and steepness anew, where the model chooses them."""
         with self._lock:
-            self.settings = {}
+            self.settings, self._fitted = {}, None
             self._version += 1
 
     @property
@@ -340,13 +340,24 @@ class Session:
         with _quiet():
             return aggregate(labels, **settings)
 
+    def _follow(self, labels: CrowdLabels) -> Any:
+        """The last model with the labels that changed since; a new one if there is none that kept its sums."""
+        fitted = None if self.model is None else self._fitted
+        if fitted is not None and self.settings.items() <= fitted.get_params(deep=False).items():
+            with suppress(DataError), _quiet():  # a model of a file, or one that was not to keep them
+                return fitted.relabelled(labels)
+        return self._fit(labels)
+
     def _fit(self, labels: CrowdLabels, on_round: OnRound | None = None, **settings: Any) -> Any:
         """A model of labels, or their results alone; the first one chooses the settings of all that follow."""
         if self.model is None:
             return self._labels_only(labels, on_round=on_round, **settings)
         with _quiet():
             given = self.settings | settings
-            model = clone(self.model).set_params(**given).fit(self.X, labels, on_round=on_round)
+            model = clone(self.model).set_params(**given)
+            if not self.is_slow and model.keep_sums == "auto":
+                model.set_params(keep_sums=True)  # whatever they take: every answer needs them
+            model.fit(self.X, labels, on_round=on_round)
         if not given and (chosen := _chosen(self.model, model)):
             self.settings = chosen
             return self._fit(labels, on_round)

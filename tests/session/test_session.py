@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdRidgeClassifierCV, aggregate
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
+from crowdwise.ridge.data import RidgeData
 from crowdwise.session import Session
 
 TEXTS = {f"t{i}": f"text {i}" for i in range(12)}
@@ -81,6 +82,22 @@ def test_ridge_follows_as_a_new_fit_would(model) -> None:
         assert result is not None
         assert_allclose(result.proba, again.results_.proba, atol=1e-8)
         assert not talk.is_pending
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+def test_ridge_reads_the_rows_once_and_then_those_that_were_answered(monkeypatch) -> None:
+    X, truth = features()
+    talk = Session(X=X, model=CrowdRidgeClassifier(2.0), classes=[0, 1])
+    for person in ("ann", "bob", "cid"):
+        for row in range(40):
+            talk.answer(row, person, int(truth[row]))
+    assert talk.result is not None
+    monkeypatch.setattr(RidgeData, "sums", None)  # a pass over all rows
+    for row, label in ((3, 0), (7, 1), (3, 1)):
+        talk.answer(row, "ann", label)
+        assert_allclose(talk.fitted.results_.n_labels, [40, 40, 40])
+        talk.undo("ann")
+        assert talk.result is not None
 
 
 @pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
