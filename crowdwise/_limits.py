@@ -63,9 +63,9 @@ FEATURE_ROUNDS = 2
 OFFSET_SMOOTHING = 1e-3
 
 # --- Weights by disagreement (weights/steepness). ---
-# Weights are advised if a model of easy examples ranks the majority among contested ones below chance by so many
-# standard errors; then with this steepness, the best for all data sets of the paper's simulation together.
-MISLED_ERRORS, MISLED_STEEPNESS = 2.0, 4.0
+# Steepnesses that are compared by how well held-out examples that annotators agree on are ranked: no weights, and the
+# paper's. More of them gain nothing (docs/evidence/weighting.md).
+STEEPNESSES = (0.0, 2.0)
 
 # --- What reports call things (reporting/, runs/_check). ---
 # Confidence below which a consensus is called unsure, and expected gain, in bits, below which no check is worth it.

@@ -28,7 +28,6 @@ from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import codes_of_truth
 from crowdwise.results.fit_results import FitResults
-from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import refuse_texts_and_times
 from crowdwise.weights.class_weights import leading_shares
@@ -111,7 +110,8 @@ class Diagnosis:
     pairs : PairAgreement
         Cohen's kappa of every pair of annotators.
     steepness : float
-        The steepness that is advised, for any model; what ``steepness="auto"`` of the ridge models chooses.
+        The steepness that is advised: the one of 0 and 2 with which a model ranks held-out examples that annotators
+        agree on better.
     advice : str
         Whether to weight examples by disagreement, and why, in a sentence.
     """
@@ -255,12 +255,9 @@ def diagnose(
     wrong = 1 - leading_shares(crowd._tally)[np.arange(len(crowd)), right]  # a tie is decided by a fair draw
     reporter.step("margins out of fold")
     correlation = rank_correlation(differs[known], distance)
-    X_core, weight = _safe_indexing(X, np.flatnonzero(labelled)), np.ones(len(core))
-    if estimator is None:
-        steepness = auto_steepness(_numbers(X_core), core, weight, differs[labelled])
-    else:
-        folds = _folds(replace(learner, X=X_core), core._tally.argmax(axis=1), rng)
-        steepness = folds.steepness(core, differs[labelled], weight)
+    of_core = replace(learner, X=_safe_indexing(X, np.flatnonzero(labelled)))
+    folds = _folds(of_core, core._tally.argmax(axis=1), rng)
+    steepness = folds.steepness(core, differs[labelled], np.ones(len(core)))
     reporter.step("steepness")
     reporter.done()
     return Diagnosis(
@@ -380,7 +377,7 @@ def advise(steepness: float, correlation: Correlation, reference: str) -> str:
         boundary = f"Annotators disagree more near the boundary ({seen})."
     else:
         boundary = f"Annotators do not clearly disagree more near the boundary ({seen})."
+    ranked = "ranks held-out examples that annotators agree on"
     if steepness > 0:
-        why = "features contradict the majority of contested examples"
-        return f"Weight, with steepness {steepness:g}: {why}. {boundary}"
-    return f"Don't weight: features do not contradict the majority of contested examples. {boundary}"
+        return f"Weight, with steepness {steepness:g}: a model {ranked} better with weights. {boundary}"
+    return f"Don't weight: a model {ranked} no better with weights. {boundary}"

@@ -5,6 +5,7 @@ Each is made with `from_model`, keeps what it shows, draws it with `plot(ax=...)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -92,6 +93,7 @@ class _FitDisplay(_Display):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class AccuracyDisplay(_Display):
     """Accuracies of consensus, majority vote and classifier on known answers, with 95% intervals.
 
@@ -111,9 +113,8 @@ class AccuracyDisplay(_Display):
     'accuracy on known answers'
     """
 
-    def __init__(self, quality: dict[str, Any], classifier: dict[str, Any] | None = None) -> None:
-        self.quality = quality
-        self.classifier = classifier
+    quality: dict[str, Any]
+    classifier: dict[str, Any] | None = None
 
     @classmethod
     def from_model(cls, model: Any, labels: Any, *, truth: Any, ax: Any = None) -> Self:
@@ -147,6 +148,7 @@ class AccuracyDisplay(_Display):
         ax.set_xlabel("accuracy on known answers")
 
 
+@dataclass(eq=False, repr=False)
 class AnnotatorsDisplay(_FitDisplay):
     """The estimated accuracy of annotators with 95% intervals, or for ratings their expertise; best first.
 
@@ -164,8 +166,7 @@ class AnnotatorsDisplay(_FitDisplay):
     'estimated accuracy'
     """
 
-    def __init__(self, columns: dict[str, Any]) -> None:
-        self.columns = columns
+    columns: dict[str, Any]
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:
@@ -189,6 +190,7 @@ class AnnotatorsDisplay(_FitDisplay):
         ax.set_xlabel("estimated accuracy" if what == "accuracy" else "expertise")
 
 
+@dataclass(eq=False, repr=False)
 class ConfusionDisplay(_Display):
     """What an annotator says about examples of every class, as the fit estimates it.
 
@@ -210,8 +212,9 @@ class ConfusionDisplay(_Display):
     'annotator 2'
     """
 
-    def __init__(self, confusion: Any, classes: Any, annotator: Any) -> None:
-        self.confusion, self.classes, self.annotator = confusion, classes, annotator
+    confusion: Any
+    classes: Any
+    annotator: Any
 
     @classmethod
     def from_model(cls, model: Any, labels: Any, *, annotator: Any, ax: Any = None) -> Self:
@@ -252,6 +255,7 @@ class ConfusionDisplay(_Display):
         ax.set(xlabel="answer", ylabel="class (estimated)", title=f"annotator {self.annotator}")
 
 
+@dataclass(eq=False, repr=False)
 class KappaDisplay(_Display):
     """Cohen's kappa of every pair of the annotators with the most labels, those first who agree most.
 
@@ -267,8 +271,7 @@ class KappaDisplay(_Display):
     "Cohen's kappa"
     """
 
-    def __init__(self, grid: dict[str, Any]) -> None:
-        self.grid = grid
+    grid: dict[str, Any]
 
     @classmethod
     def from_labels(cls, labels: Any, *, ax: Any = None) -> Self:
@@ -300,6 +303,7 @@ class KappaDisplay(_Display):
         ax.set_title("Cohen's kappa")
 
 
+@dataclass(eq=False, repr=False)
 class DisagreementDisplay(_FitDisplay):
     """How many examples have how much disagreement, and what they weigh.
 
@@ -317,8 +321,7 @@ class DisagreementDisplay(_FitDisplay):
     'examples'
     """
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        self.part = part
+    part: dict[str, Any]
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:
@@ -333,6 +336,7 @@ class DisagreementDisplay(_FitDisplay):
         weights.set_ylabel("weight", color=_ORANGE)
 
 
+@dataclass(eq=False, repr=False)
 class MarginDisplay(_Display):
     """Distance from the model's boundary against disagreement: examples, and quartiles by level.
 
@@ -352,8 +356,7 @@ class MarginDisplay(_Display):
     'disagreement'
     """
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        self.part = part
+    part: dict[str, Any]
 
     @classmethod
     def from_model(cls, model: Any, labels: Any, X: Any, *, ax: Any = None) -> Self:
@@ -390,6 +393,7 @@ class MarginDisplay(_Display):
         ax.set(xlabel="disagreement", ylabel="distance from the boundary", title=title)
 
 
+@dataclass(eq=False, repr=False)
 class EasyToHardDisplay(_FitDisplay):
     """Disagreement of the examples in their order from easy to hard.
 
@@ -407,8 +411,7 @@ class EasyToHardDisplay(_FitDisplay):
     [0.0, 0.0, 1.0, 1.0]
     """
 
-    def __init__(self, disagreement: Any) -> None:
-        self.disagreement = disagreement
+    disagreement: Any
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:

@@ -90,8 +90,7 @@ def quick(name):
 def new(name, **settings):
     """An unfitted model. `steepness` is `steepnesses` for one that chooses it."""
     if name == "ridge cv" and "steepness" in settings:
-        steepness = settings.pop("steepness")
-        settings["steepnesses"] = steepness if steepness == "auto" else (steepness,)
+        settings["steepnesses"] = (settings.pop("steepness"),)
     return _MAKERS[name](**settings)
 
 

@@ -113,9 +113,7 @@ def test_repeated_rows_are_whole_numbers_of_sample_weight(name, missing):
     rows = np.repeat(np.arange(80), weight)
     fold = (np.arange(80) % 5)[rows]
     repeated_splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
-    settings = {"steepness": "auto"} if name == "ridge" else {}
-    if name == "ridge cv":
-        settings = {"steepnesses": (0.0, 1.0, 3.0, 5.0)} if missing < 0.5 else {"steepnesses": "auto"}
+    settings = {"steepnesses": (0.0, 1.0, 3.0, 5.0)} if name == "ridge cv" and missing < 0.5 else {}
     one = fit_quietly(steady(name, **settings, **splits_for(name, 80)), X, labels_for(name, matrix), weight)
     splits = {"cv": repeated_splits} if name in ANY else {}
     other = fit_quietly(steady(name, **settings, **splits), X[rows], labels_for(name, matrix[rows]))
@@ -188,9 +186,8 @@ def test_features_that_cannot_be_squared_are_learnt_from_or_refused(name, scale)
 @over([*RIDGE, *LOGISTIC])
 def test_a_jitter_of_the_last_digits_changes_next_to_nothing(name, seed):
     X, y = data_for(name, missing=0.3, seed=seed)
-    settings = {"steepness": "auto"} if name in ("ridge", "ridge cv") else {}
     jitter = 1e-13 * np.random.default_rng(seed).normal(size=X.shape)
-    one, other = fit_quietly(steady(name, **settings), X, y), fit_quietly(steady(name, **settings), X + jitter, y)
+    one, other = fit_quietly(steady(name), X, y), fit_quietly(steady(name), X + jitter, y)
     assert one.steepness_ == other.steepness_
     assert_same_fit(one, other, X, rtol=1e-6, atol=1e-6)
 

@@ -24,6 +24,7 @@ from saved_models import around, assert_same
 
 import crowdwise
 from crowdwise import (
+    CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     aggregate,
 )
@@ -302,6 +303,63 @@ def test_a_state_that_does_not_fit_together_is_refused(change, match, tmp_path):
     content = (tmp_path / "file").read_bytes()
     changed = with_manifest(content, lambda manifest: change(manifest["model"]["state"]))
     assert_refused(changed, tmp_path / "file", match)
+
+
+RESHAPED = {
+    "an entry less": lambda array: array[:-1],
+    "an entry more": lambda array: np.concatenate([array, array[:1]]),
+    "an axis more": lambda array: array[..., np.newaxis],
+    "flat": np.ravel,
+    "texts": lambda array: array.astype("U8"),
+}
+
+
+@pytest.mark.parametrize("reshape", RESHAPED)
+@pytest.mark.parametrize("model", [CrowdLogisticClassifier, CrowdRidgeClassifier])
+def test_a_model_file_with_another_array_is_refused_or_can_be_used(model, reshape, tmp_path):
+    X, labels = data_for("ridge")
+    model().fit(X, labels).save(tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    with zipfile.ZipFile(tmp_path / "file") as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+    n_refused = 0
+    for name in names:
+
+        def changed(members, name=name):
+            file = io.BytesIO()
+            array = np.lib.format.read_array(io.BytesIO(members[name]), allow_pickle=False)
+            np.lib.format.write_array(file, RESHAPED[reshape](array), version=(1, 0), allow_pickle=False)
+            members[name] = file.getvalue()
+
+        try:
+            again = load_bytes(rebuilt(content, changed), tmp_path / "changed")
+        except ModelFileError:
+            n_refused += 1
+            continue
+        assert again.predict(X).shape == (len(X),)
+        again.annotators_frame()
+    assert n_refused > 4
+
+
+@pytest.mark.parametrize("name", ["results_", "fitted_", "n_features_in_", "coef_"])
+def test_a_logistic_model_without_a_part_is_refused(name, tmp_path):
+    X, labels = data_for("logistic")
+    CrowdLogisticClassifier().fit(X, labels).save(tmp_path / "file")
+    changed = with_manifest((tmp_path / "file").read_bytes(), lambda manifest: manifest["model"]["state"].pop(name))
+    assert_refused(changed, tmp_path / "file", "cannot be read")
+
+
+def test_a_number_where_a_record_or_another_type_belongs_is_refused(tmp_path):
+    X, labels = data_for("logistic")
+    CrowdLogisticClassifier().fit(X, labels).save(tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    for change in (
+        lambda state: state.update(fitted_=3),
+        lambda state: state["fitted_"]["fields"].update(annotators=None),
+        lambda state: state["results_"]["fields"].update(converged="yes"),
+    ):
+        changed = with_manifest(content, lambda manifest, change=change: change(manifest["model"]["state"]))
+        assert_refused(changed, tmp_path / "file", "cannot be read")
 
 
 def test_a_method_cannot_be_replaced_by_a_file(tmp_path):

@@ -12,11 +12,11 @@ from crowdwise.cli import started
 from crowdwise.cli.console import Console, show, show_json
 from crowdwise.cli.options import (
     FILE,
-    NumberOrAuto,
     abstentions_option,
     console_options,
     group_option,
     json_option,
+    number_or_auto,
     packed,
     reading_options,
     truth_option,
@@ -32,7 +32,7 @@ _MODEL = (
     ),
     click.option(
         "--steepness",
-        type=NumberOrAuto(),
+        type=number_or_auto,
         metavar="auto|NUMBER",
         default="auto",
         help="How fast contested examples lose weight; 0 weights all alike.",
@@ -45,7 +45,7 @@ _MODEL = (
     ),
     click.option(
         "--l2",
-        type=NumberOrAuto(),
+        type=number_or_auto,
         metavar="auto|NUMBER",
         default="auto",
         help="Strength of the penalty on coefficients.",

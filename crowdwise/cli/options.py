@@ -14,56 +14,40 @@ from crowdwise.cli.console import Console
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]  # a decorator of a command
 FILE = click.Path()  # not looked at here: it lets a shell complete names of files
-# ParamType is generic in later versions of click only: with 8.2 it cannot be given its types.
 
 
-class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
+def number_or_auto(value: str) -> float | str:
     """A number that is not negative, or the word auto."""
-
-    name = "auto|NUMBER"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """The number, or "auto"."""
-        if value == "auto":
-            return "auto"
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0 <= number < math.inf:
-            self.fail(f"{value!r} is neither auto nor a number of at least 0.", param, ctx)
-        return number
+    if value == "auto":
+        return "auto"
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 0.")
+    return number
 
 
-class Names(click.ParamType):  # type: ignore[type-arg]
+def names(value: str) -> tuple[str, ...]:
     """Names with commas between them; one with a comma in it is in quotes, as in a CSV file."""
-
-    name = "A,B,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """The names, in their order."""
-        if not isinstance(value, str):
-            return tuple(value)
-        names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
-        if not all(names) or len(set(names)) < max(len(names), 1):
-            self.fail(f"different names with commas between them were expected; got {value!r}.", param, ctx)
-        return names
+    found = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
+    if not all(found) or len(set(found)) < max(len(found), 1):
+        raise click.BadParameter(f"different names with commas between them were expected; got {value!r}.")
+    return found
 
 
-class Encoding(click.ParamType):  # type: ignore[type-arg]
-    """The name of an encoding of text."""
+def encoding(value: str) -> str:
+    """The name of an encoding of text, if Python knows it."""
+    from crowdwise.tables import check_encoding
 
-    name = "encoding"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, if Python knows it."""
-        from crowdwise.tables import check_encoding
-
-        try:
-            check_encoding(value)
-        except ValueError:
-            self.fail(f"{value!r} is no encoding that is known here; utf-8 and latin-1 are, for example.", param, ctx)
-        return str(value)
+    try:
+        check_encoding(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is no encoding that is known here; utf-8 and latin-1 are, for example."
+        ) from None
+    return value
 
 
 def packed(name: str, make: Callable[..., Any], *options: Option) -> Option:
@@ -85,7 +69,7 @@ def packed(name: str, make: Callable[..., Any], *options: Option) -> Option:
 
 
 encoding_option = click.option(
-    "--encoding", type=Encoding(), metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
+    "--encoding", type=encoding, metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
 )
 _LABELS = (
     click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
@@ -107,7 +91,12 @@ _LABELS = (
         "--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1; may be repeated."
     ),
     click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell; may be repeated."),
-    click.option("--classes", type=Names(), help="Every class there is, in this order; any other label is an error."),
+    click.option(
+        "--classes",
+        type=names,
+        metavar="A,B,...",
+        help="Every class there is, in this order; any other label is an error.",
+    ),
     click.option("--strip", is_flag=True, help="yes, Yes and ' yes' are one label."),
     click.option(
         "--on-duplicate",
@@ -125,7 +114,7 @@ _SCALE = click.option(
 group_option = click.option(
     "--group",
     "groups",
-    type=Names(),
+    type=names,
     multiple=True,
     metavar="A,B,...",
     help="Annotators who share one vote, such as models of one family; may be repeated.",
@@ -196,7 +185,7 @@ def _labels_as(
     if ratings and scale == "ordinal":
         raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --scale ordinal.")
     if given["wide"] and given["annotator"]:
-        given["annotator"] = Names().convert(given["annotator"], None, None)
+        given["annotator"] = names(given["annotator"])
     console = Console(quiet=click.get_current_context().params.get("quiet", False))
     given["on_rows"] = lambda n: console.progress(f"{n:,} rows read")
     return given | {"scale": "interval" if ratings else scale}

@@ -295,7 +295,7 @@ class EstimatorFolds:
         return scores - np.log(targets.class_weight) if has_probabilities(learner.estimator) else scores
 
     def steepness(self, labels: CrowdLabels, disagreement: Floats, weight: Floats) -> float:
-        """The steepness that suits a crowd, contested examples being scored by the estimator itself."""
+        """The steepness that suits a crowd, held-out examples being scored by the estimator itself."""
         if not self.splits:
             return 0.0
         votes = shares_of(labels._tally.astype(np.float64), labels.labels_per_example.astype(np.float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -71,8 +72,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     with open(source, "rb") as file:
         try:
             model = _read(file, [trusted] if isinstance(trusted, str) else trusted)
-            if hasattr(model, "fit"):
-                _check_fitted(vars(model))
+            _check_usable(model)
             return model
         except MissingExtraError as error:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None
@@ -113,15 +113,30 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
         raise ModelFileError(f"{error} (it was made by {manifest['made_by']})") from error
 
 
-def _check_fitted(state: dict[str, Any]) -> None:
-    """Raise unless an estimator can predict, and what it holds fits together."""
-    if state.keys().isdisjoint(("coef_", "estimator_", "sums_")):
+def _check_usable(model: Any) -> None:
+    """Raise unless what a model holds fits together: it is tried here, so that no prediction fails later."""
+    results = vars(model).get("results_", model)
+    if hasattr(results, "annotator_columns"):
+        sizes = {name: np.shape(column) for name, column in results.annotator_columns().items()}
+        if {*sizes.values()} != {(len(results.annotators),)}:
+            raise ModelFileError(f"its arrays are of different numbers of annotators: {sizes}")
+    if not hasattr(model, "fit"):
+        return
+    state = vars(model)
+    has_results = "results_" in state or not hasattr(model, "consensus")
+    if state.keys().isdisjoint(("coef_", "estimator_", "sums_")) or not (has_results or "sums_" in state):
         raise ModelFileError("it lacks what a model predicts with")
     check_lengths(state)
     if "coef_" not in state:
         return
     coef, intercept = np.shape(state["coef_"]), np.shape(state.get("intercept_", 0.0))
-    if coef[-1:] != (state.get("n_features_in_"),):
-        raise ModelFileError(f"its coefficients are of other features than its {state.get('n_features_in_')}")
+    n_features = state.get("n_features_in_")
+    if coef[-1:] != (n_features,):
+        raise ModelFileError(f"its coefficients are of other features than its {n_features}")
     if intercept and intercept != coef[:-1]:
         raise ModelFileError(f"its arrays are of different numbers of scores: {coef[:-1]} and {intercept}")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        predicted = model.predict(np.zeros((1, n_features)))
+    if np.shape(predicted) != (1,):
+        raise ModelFileError(f"its prediction for one example has the shape {np.shape(predicted)}")

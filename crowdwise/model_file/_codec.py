@@ -72,23 +72,19 @@ _RECORDS = {
     "VoteSharing": "crowd.vote_sharing",
 }
 # What a file is of.
-MODELS = {*_ESTIMATORS, "FitResults"}
-# Fields of a record, or of an estimator, that are of the same examples, annotators or classes: on which axis.
-_SAME_LENGTH = {
-    "examples": (
-        0,
-        "examples disagreement easiness consensus consensus_proba label_consensus label_proba proba model_proba",
-    ),
-    "annotators": (
-        0,
-        "annotators n_labels expertise accuracy expertise_share confusion offset spread abstention vote_weight "
-        "n_truths truth_accuracy rank_correlation",
-    ),
-    "classes": (
-        -1,
-        "classes consensus_proba label_proba proba model_proba class_prior class_weight confusion abstention",
-    ),
+MODELS = {*_ESTIMATORS, "CrowdLabels", "FitResults"}
+# The axes of fields of a record or an estimator: examples, annotators, classes, or anything.
+_AXES = {
+    "examples": "disagreement easiness consensus label_consensus label std examples",
+    "examples classes": "consensus_proba label_proba proba model_proba",
+    "annotators": "n_labels expertise accuracy expertise_share offset spread vote_weight n_truths truth_accuracy "
+    "rank_correlation annotators",
+    "annotators any classes": "confusion",
+    "annotators classes": "abstention",
+    "any classes": "crowd",
+    "classes": "class_prior class_weight classes",
 }
+_AXES_OF = {name: axes.split() for axes, names in _AXES.items() for name in names.split()}
 _PLAIN = (type(None), bool, int, str)
 # Kinds of NumPy's scalars that are written as a number or a string; times as the whole number that they are.
 _TIMES = "Mm"
@@ -260,14 +256,20 @@ class Decoder:
 
 def check_lengths(values: dict[str, Any]) -> None:
     """Raise unless fields of the same examples, annotators or classes have one length."""
-    for what, (axis, names) in _SAME_LENGTH.items():
-        lengths = {}
-        for name in (name for name in values if name.removesuffix("_") in names.split()):
-            value = getattr(values[name], "examples", values[name]) if axis == 0 else values[name]  # a consensus
-            if isinstance(value, np.ndarray) and value.ndim:
-                lengths[name] = value.shape[axis]
-        if len(set(lengths.values())) > 1:
-            raise ModelFileError(f"its arrays are of different numbers of {what}: {lengths}")
+    lengths: dict[str, dict[str, int]] = {}
+    for name, value in values.items():
+        axes = _AXES_OF.get(name.removesuffix("_"), ())
+        array = getattr(value, "examples", value) if axes and axes[0] == "examples" else value  # of a consensus
+        if axes and isinstance(array, np.ndarray):
+            if array.ndim != (1 if array is not value else len(axes)):
+                raise ModelFileError(
+                    f"{name} is of different numbers of {' and '.join(axes)}: its shape is {array.shape}"
+                )
+            for axis, length in zip(axes, array.shape, strict=False):
+                lengths.setdefault(axis, {})[name] = length
+    for what, found in lengths.items():
+        if what != "any" and len(set(found.values())) > 1:
+            raise ModelFileError(f"its arrays are of different numbers of {what}: {found}")
 
 
 def _check_names(kind: type, given: dict[str, Any]) -> None:
@@ -288,7 +290,7 @@ def _types(kind: type) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether arrays and records are where they are declared; everything else is taken as it is."""
+    """Whether arrays, records, numbers and texts are where they are declared; all else is taken as it is."""
     if hasattr(get_origin(hint), "__value__"):  # an alias, as NumPy's own of arrays is from 2.5 on
         hint = get_origin(hint).__value__[get_args(hint)]
     if get_origin(hint) in (Union, types.UnionType):
@@ -298,6 +300,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, np.ndarray) and (number is Any or np.issubdtype(value.dtype, _family(number)))
     if hint is type(None) or (isinstance(hint, type) and dataclasses.is_dataclass(hint)):
         return isinstance(value, hint)
+    if hint in (float, int, bool, str):
+        return isinstance(value, (float, int, np.number) if hint is float else (hint, np.generic))
     return hint is Any or not isinstance(value, np.ndarray)
 
 

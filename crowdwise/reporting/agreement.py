@@ -82,7 +82,7 @@ def _votes(fit: Fit) -> dict[str, Any]:
 
 def alpha_name(*, ordered: bool) -> str:
     """What the agreement is called: where classes have an order, alpha knows it."""
-    return f"Krippendorff’s alpha{' for ordered labels' if ordered else ''}"
+    return f"Krippendorff's alpha{' for ordered labels' if ordered else ''}"
 
 
 def agreement_words(alpha: Mapping[str, float | None]) -> str:

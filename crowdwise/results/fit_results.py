@@ -375,21 +375,18 @@ class FitResults(FrozenArrays):
 
     def _annotators_html(self) -> str:
         """The annotators of the highest and lowest expertise."""
-        order = np.argsort(-np.nan_to_num(self.expertise, nan=-1.0), kind="stable")
-        shown = order if len(order) <= 6 else np.concatenate([order[:3], order[-3:]])
-        accuracy, flags = self.accuracy, self.flags_in_words()
-        rows = [
-            [
-                self.annotators[i],
-                int(self.n_labels[i]),
-                float(self.expertise[i]),
-                None if accuracy is None else float(accuracy[i]),
-                flags[i],
-            ]
-            for i in shown
-        ]
-        head = ["annotator", "labels", "expertise", "" if accuracy is None else "estimated accuracy", ""]
-        return table(rows, head=head, title="Annotators of the highest and lowest expertise")
+        order = np.argsort(-np.nan_to_num(self.expertise, nan=-1.0), kind="stable").tolist()
+        shown = order if len(order) <= 6 else [*order[:3], *order[-3:]]
+        columns = {"annotator": self.annotators, "labels": self.n_labels, "expertise": self.expertise}
+        if self.accuracy is not None:
+            columns["estimated accuracy"] = self.accuracy
+        rows = zip(*(column[shown].tolist() for column in columns.values()), strict=True)
+        flags = self.flags_in_words()
+        return table(
+            [[*row, flags[i]] for row, i in zip(rows, shown, strict=True)],
+            head=[*columns, ""],
+            title="Annotators of the highest and lowest expertise",
+        )
 
 
 def _with_ends(name: str, values: Any, ends: tuple[Any, Any]) -> dict[str, Any]:

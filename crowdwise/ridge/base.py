@@ -22,7 +22,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
-from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.partial import batch_names, check_mergeable, with_declared
@@ -32,7 +31,7 @@ from crowdwise.ridge.sums import RidgeSums, SumsPlan, sums_to_solve
 from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import N_FOLDS, check_finite, check_new
+from crowdwise.rows.features import N_FOLDS, check_new
 from crowdwise.training_set import (
     TrainingSet,
     check_features,
@@ -174,7 +173,7 @@ class RidgeModel(CrowdResultsMixin):
         from the sums after every block; for many small blocks, add their `block_sums` and `merge` the total. Folds are
         drawn by a hash of the features, which `fit` does differently: what is chosen over folds is the same for the
         same examples in any blocks, but may differ from what `fit` chooses. The precision of the model, the accuracy of
-        annotators and `steepness="auto"` are found from a sample of at most 20,000 examples. Results about single
+        annotators are found from a sample of at most 20,000 examples. Results about single
         examples are not kept: `consensus` gives them.
 
         Parameters
@@ -326,7 +325,7 @@ class RidgeModel(CrowdResultsMixin):
 
         Parameters
         ----------
-        steepness : float or "auto", default=None
+        steepness : float, default=None
             As in the model's settings, in the place of which it comes; None leaves what is there.
         l2 : float, default=None
             The same for l2.
@@ -509,10 +508,9 @@ class RidgeModel(CrowdResultsMixin):
         return check_curriculum(self.curriculum)
 
     def _grid(self) -> tuple[list[float], Floats]:
-        """The steepnesses, none for "auto", and the l2s to choose from; raises if one makes no sense."""
+        """The steepnesses and the l2s to choose from; raises if one makes no sense."""
         settings = self.get_params(deep=False)
-        steepness = check_number("steepness", settings["steepness"], auto=self._scale == "nominal")
-        return [] if np.isnan(steepness) else [steepness], np.array([check_number("l2", settings["l2"])])
+        return [check_number("steepness", settings["steepness"])], np.array([check_number("l2", settings["l2"])])
 
     def _learn(self, path: RidgePath, reporter: Reporter, sums: RidgeSums | None = None) -> Self:
         """Solve the rounds, and store what was learned; from `sums`, if the data are a sample of theirs."""
@@ -554,13 +552,7 @@ class RidgeModel(CrowdResultsMixin):
         class_weight = self.get_params(deep=False).get("class_weight")
         curriculum, classes = self._check_settings(), data.training.labels.classes
         weighting = Weighting.of(curriculum, class_weight, classes, self.random_state)
-        steepnesses = steepnesses or [self._auto(data)]
         return Search(steepnesses, l2s, weighting, self.max_rounds, self.tol, reporter, **tuning)
-
-    def _auto(self, data: RidgeData) -> float:
-        training = data.training
-        check_finite(training.X)
-        return auto_steepness(data.X, training.used_labels, training.sample_weight, training.used_disagreement)
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 

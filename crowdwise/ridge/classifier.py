@@ -25,9 +25,8 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    steepness : float or "auto", default=2.0
-        How fast an example's weight falls with disagreement (the paper's alpha). 0 weights all alike; "auto" is 0 if
-        contested labels can be predicted from the features, as on most real crowds, else 3 to 6.
+    steepness : float, default=2.0
+        How fast an example's weight falls with disagreement (the paper's alpha). 0 weights all alike.
     l2 : float, default=1.0
         Ridge strength (the paper's lambda); 0 gives the solution of smallest norm.
     relative_to : {"observed", "possible"} or None, default="observed"
@@ -68,7 +67,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     l2_ : float
         The ridge strength.
     steepness_ : float
-        The steepness of the weights: the one given, or the one found.
+        The steepness of the weights.
     examples_ : ndarray of shape (n_examples,)
         Identifiers of the examples of `fit`, in the order of all results about examples.
     disagreement_ : ndarray of shape (n_examples,)
@@ -139,7 +138,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        steepness: float | Literal["auto"] = 2.0,
+        steepness: float = 2.0,
         *,
         l2: float = 1.0,
         relative_to: RelativeTo = "observed",

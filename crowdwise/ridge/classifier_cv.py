@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
+from crowdwise._limits import STEEPNESSES
 from crowdwise._progress import Reporter
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
@@ -35,9 +36,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     Parameters
     ----------
-    steepnesses : sequence of float, or "auto", default=(2.0,)
-        To choose from; "auto" is 0 if contested labels can be predicted from the features, as on most real crowds, else
-        3 to 6.
+    steepnesses : sequence of float, default=(0.0, 2.0)
+        To choose from: by default no weights, and the paper's steepness.
     l2s : sequence of float, default=PAPER_L2S
         To choose from; by default 2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1, as in the paper's experiments.
     cv : int, splitter or iterable of splits, default=10
@@ -107,7 +107,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     def __init__(
         self,
-        steepnesses: Sequence[float] | Literal["auto"] = (2.0,),
+        steepnesses: Sequence[float] = STEEPNESSES,
         *,
         l2s: Sequence[float] = PAPER_L2S,
         cv: int | Iterable[Any] | Any = 10,
@@ -166,9 +166,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
         settings: dict[str, Any] = {} if l2 is None else {"l2s": (l2,)}
-        if steepness is None:
-            return settings
-        return settings | {"steepnesses": steepness if isinstance(steepness, str) else (steepness,)}
+        return settings if steepness is None else settings | {"steepnesses": (steepness,)}
 
     def _why_no_sums(self) -> str | None:
         if self._is_splitter():
@@ -182,9 +180,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     def _grid(self) -> tuple[list[float], Floats]:
         check_choice("criterion", self.criterion, ("auto", "truth", "agreement"))
         check_choice("tune", self.tune, ("every round", "once"))
-        auto = isinstance(self.steepnesses, str) and self.steepnesses == "auto"
-        steepnesses = [] if auto else _check_values("steepnesses", self.steepnesses)
-        return steepnesses, np.array(_check_values("l2s", self.l2s))
+        return _check_values("steepnesses", self.steepnesses), np.array(_check_values("l2s", self.l2s))
 
     def _examples_to_rank(self, data: RidgeData) -> tuple[Positions, Array]:
         """Positions among the examples that take part, and the classes that they should be ranked by."""

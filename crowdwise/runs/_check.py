@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array
+from crowdwise._limits import RARE_AMONG_LABELS
 from crowdwise._text import count, some_names
-from crowdwise.crowd._agreement import agreement
-from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
@@ -21,16 +20,15 @@ from crowdwise.formats._names import shell_word
 from crowdwise.labels._mistakes import perhaps_no_answers, spelt_alike
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._words import percent
+from crowdwise.reporting.agreement import agreement_words, alpha_interval, alpha_name
 from crowdwise.reporting.annotators import WHAT_CHANCE_IS
 from crowdwise.reporting.pairs import pairs
 from crowdwise.results.fit_results import FitResults
 from crowdwise.runs.inputs import Inputs
 
-_ENOUGH = 10  # labels, to have always given the same one
-_MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
-_MOST_FLAGS = 8
-_MOST_LEVELS = 10
-_MANY = 5  # consecutive whole numbers may be levels with an order
+# Labels that make always the same one remarkable; examples that show whether to weight as well as more would; and
+# consecutive whole numbers that may be levels with an order, and that are all named.
+_MANY_LABELS, _MOST_ROWS, _FEWEST_LEVELS, _MOST_LEVELS = 10, 20_000, 5, 10
 _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
 _NEXT = (
     "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
@@ -38,7 +36,6 @@ _NEXT = (
     "  drawn at random; only these show errors of the whole crowd",
     "crowdwise check LABELS FEATURES: whether down-weighting contested examples helps",
 )
-_RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,11 @@ class Check:
         return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
     def _agreement(self) -> list[str]:
-        rows = [_row("all together", _alpha_line(self.alpha, self.ordered))]
+        together = "unknown: no example has two labels, or all labels are the same"
+        if self.alpha is not None:
+            words = agreement_words({"value": self.alpha})
+            together = f"annotators {words}: {alpha_name(ordered=self.ordered)} {self.alpha:.2f}"
+        rows = [_row("all together", together)]
         if self.kappas is not None:
             n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
             span = f"80% of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
@@ -165,7 +166,7 @@ def check(inputs: Inputs) -> Check:
         ratings=_spread(labels.values) if classes is None else None,
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
-        alpha=_alpha(labels) if paired.any() else None,
+        alpha=alpha_interval(labels)["value"],
         kappas=kappas,
         unanimous=unanimous,
         problems=tuple(problems(labels, results)),
@@ -186,10 +187,8 @@ def problems(labels: CrowdLabels, results: FitResults | None) -> list[str]:
     if labels.classes is not None and (rare := _rare_classes(labels)):
         found.append(f"rarely given, perhaps a slip or no answer at all: {some_names(rare)}")
     flagged = {} if results is None else results.annotator_flags
-    single = [(name, n) for name, n in _single_minded(labels) if ALWAYS_SAME not in flagged.get(name, ())]
-    found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
-    if len(single) > _MOST_FLAGS:
-        found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
+    if same := [name for name in _single_minded(labels) if ALWAYS_SAME not in flagged.get(name, ())]:
+        found.append(f"the same label every time, {_MANY_LABELS} times or more: {some_names(list(map(str, same)))}")
     if labels.classes is None:
         return found
     if labels.scale.name == "nominal" and (levels := _may_be_levels(labels.classes)):
@@ -207,7 +206,7 @@ def _may_be_levels(classes: Array) -> list[Any]:
     names = classes.tolist()
     parts = [found.groups() for found in map(_LEVEL.fullmatch, map(str, names)) if found]
     of_what = {what.strip().casefold().rstrip("s") for *_, what in parts}  # 1 star, 2 stars
-    if not _MANY <= len(parts) == len(names) or len(of_what) > 1:
+    if not _FEWEST_LEVELS <= len(parts) == len(names) or len(of_what) > 1:
         return []
     numbers = np.array([int(number) for number, *_ in parts])
     order = np.argsort(numbers)
@@ -246,27 +245,16 @@ def _rare_classes(labels: CrowdLabels) -> list[str]:
     """Classes that were given, but far less often than others, each with how often."""
     assert labels.classes is not None
     given = labels._tally.sum(axis=0)
-    rare = np.flatnonzero((given > 0) & (given < _RARE * labels.n_labels / len(given)))
+    rare = np.flatnonzero((given > 0) & (given < RARE_AMONG_LABELS * labels.n_labels / len(given)))
     return [f"{_as_shown(str(labels.classes[k]))} ({count(int(given[k]), 'time')})" for k in rare]
 
 
-def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
-    """Annotators who gave one and the same label many times, where others gave more than one."""
-    given, order = labels.labels_per_annotator, np.argsort(labels.annotator_index, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(given)])[:-1][given > 0]
-    least, most = (np.full(len(given), np.nan) for _ in range(2))
-    least[given > 0] = np.minimum.reduceat(labels.values[order], starts)
-    most[given > 0] = np.maximum.reduceat(labels.values[order], starts)
-    same = np.flatnonzero((most == least) & (given >= _ENOUGH))
-    return [(labels.annotators[i], int(given[i])) for i in same[np.argsort(-given[same], kind="stable")]]
-
-
-def _alpha(labels: CrowdLabels) -> float | None:
-    if labels.scale.name != "ordinal":
-        alpha = krippendorff_alpha(labels)
-    else:  # neither an interval nor pairs are shown
-        alpha = agreement(labels, min_shared=len(labels) + 1, n_resamples=1).alpha.value
-    return None if np.isnan(alpha) else alpha
+def _single_minded(labels: CrowdLabels) -> list[Any]:
+    """Annotators who gave one and the same label many times, those with the most labels first."""
+    different = np.unique(np.column_stack([labels.annotator_index, labels.values]), axis=0)[:, 0].astype(np.intp)
+    n_labels, n_different = labels.labels_per_annotator, np.bincount(different, minlength=labels.n_annotators)
+    same = np.flatnonzero((n_different == 1) & (n_labels >= _MANY_LABELS))
+    return labels.annotators[same[np.argsort(-n_labels[same], kind="stable")]].tolist()
 
 
 def _weighting(inputs: Inputs) -> str | None:
@@ -308,11 +296,3 @@ def _span(spread: dict[str, float]) -> str:
     if spread["least"] == spread["most"]:
         return f"{spread['least']:,.0f} each"
     return f"{spread['least']:,.0f} to {spread['most']:,.0f}, median {spread['median']:,.4g}"
-
-
-def _alpha_line(alpha: float | None, ordered: bool) -> str:
-    if alpha is None:
-        return "unknown: no example has two labels, or all labels are the same"
-    words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"), (0.0, "hardly more than chance"))
-    word = next((word for limit, word in words if alpha >= limit), "less than chance")
-    return f"Krippendorff's alpha{' for ordered labels' if ordered else ''} {alpha:.2f}: {word}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crowdwise._checks import check_choice, check_number
+from crowdwise._limits import STEEPNESSES
 from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
@@ -79,30 +80,45 @@ class Settings:
         check_number("steepness", self.steepness, auto=True)
         check_number("l2", self.l2, auto=True)
         named_curriculum(self.curriculum)
-        if scale == "interval":
-            return self._settled_for_ratings(features=features, truth=truth)
-        model = self.model
+        ratings, model = scale == "interval", self.model
         if model == "auto":
-            with_features = "ridge" if self.choose_by_truth else "logistic"
+            with_features = "ridge" if ratings or self.choose_by_truth else "logistic"
             model = with_features if features else "labels-only"
-        if model != "labels-only" and not features:
-            raise ValueError(
-                f"the model {model} learns from features, and none are given. Name a file of them after the labels, "
-                "or use --model labels-only."
-            )
-        if self.l2 != "auto" and model not in ("logistic", "ridge"):
-            raise ValueError(f"the model {model} has no l2; it belongs to the models logistic and ridge.")
-        self._check_curriculum(model)
-        if self.choose_by_truth and model != "ridge":
-            raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
-        if self.choose_by_truth and not truth:
-            raise DataError("known answers are to choose, and there are none: --truth FILE.")
-        self._check_truth(truth=truth)
-        if scale == "ordinal" and model == "ridge":
-            raise ValueError("the model ridge does not know an order of classes; logistic and labels-only do.")
-        if self.informative_abstentions and model == "ridge":
-            raise ValueError("the model ridge leaves abstentions out; logistic and labels-only can learn from them.")
-        return replace(self, model=model, use_truth=self.use_truth or self.choose_by_truth)
+        alone = model == "labels-only"
+        faults = {
+            "the model logistic is for classes; ratings have the models ridge and labels-only.": (
+                ratings and model == "logistic"
+            ),
+            f"the model {model} learns from features, and none are given. Name a file of them after the labels, or use "
+            "--model labels-only.": not alone and not features,
+            "ratings without features have no steepness and no l2.": (
+                ratings and alone and (self.steepness, self.l2) != ("auto", "auto")
+            ),
+            f"the model {model} has no l2; it belongs to the models logistic and ridge.": alone and self.l2 != "auto",
+            f"the model {model} has no curriculum; it belongs to the models logistic and ridge.": (
+                alone and self.curriculum != "fixed"
+            ),
+            "known answers choose among models of classes; ratings use them with --use-truth.": (
+                ratings and self.choose_by_truth
+            ),
+            f"known answers choose the steepness of the model ridge, not of {model}.": (
+                self.choose_by_truth and model != "ridge"
+            ),
+            "the model ridge does not know an order of classes; logistic and labels-only do.": (
+                scale == "ordinal" and model == "ridge"
+            ),
+            "models of ratings leave abstentions out.": ratings and self.informative_abstentions,
+            "the model ridge leaves abstentions out; logistic and labels-only can learn from them.": (
+                model == "ridge" and self.informative_abstentions
+            ),
+        }
+        for words, is_fault in faults.items():
+            if is_fault:
+                raise ValueError(words)
+        use_truth = self.use_truth or self.choose_by_truth
+        if use_truth and not truth:
+            raise DataError("known answers are to be used, and there are none: --truth FILE.")
+        return replace(self, model=model, use_truth=use_truth)
 
     def known_of(self, labels: CrowdLabels) -> CrowdLabels:
         """Labels with the groups and abstentions of these settings.
@@ -117,33 +133,6 @@ class Settings:
                     raise DataError(f"an annotator can be in one group only; {name!r} is in two.")
         labels = labels.with_groups(group) if group else labels
         return labels.with_abstentions() if self.informative_abstentions else labels
-
-    def _check_curriculum(self, model: str) -> None:
-        if self.curriculum != "fixed" and model == "labels-only":
-            raise ValueError(f"the model {model} has no curriculum; it belongs to the models logistic and ridge.")
-
-    def _check_truth(self, *, truth: bool) -> None:
-        if self.use_truth and not truth:
-            raise DataError("known answers are to be used, and there are none: --truth FILE.")
-
-    def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
-        model = ("ridge" if features else "labels-only") if self.model == "auto" else self.model
-        if self.informative_abstentions:
-            raise ValueError("models of ratings leave abstentions out.")
-        if model not in ("ridge", "labels-only"):
-            raise ValueError(f"the model {model} is for classes; ratings have the models ridge and labels-only.")
-        if model == "ridge" and not features:
-            raise ValueError(
-                "the model ridge learns from features, and none are given. Name a file of them after the labels, or "
-                "use --model labels-only."
-            )
-        if model == "labels-only" and (self.steepness, self.l2) != ("auto", "auto"):
-            raise ValueError("ratings without features have no steepness and no l2.")
-        self._check_curriculum(model)
-        if self.choose_by_truth:
-            raise ValueError("known answers choose among models of classes; ratings use them with --use-truth.")
-        self._check_truth(truth=truth)
-        return replace(self, model=model)
 
 
 def fit_model(
@@ -164,16 +153,18 @@ def fit_model(
     [1, 0, 1]
     """
     wanted = settings.settled(features=X is not None, truth=bool(truth), scale=labels.scale.name)
-    known, labels = truth if wanted.use_truth else None, wanted.known_of(labels)
-    model = estimator_of(wanted, labels.scale.name)
+    labels, model = wanted.known_of(labels), estimator_of(wanted, labels.scale.name)
+    given: dict[str, Any] = {"truth": truth if wanted.use_truth else None, "on_round": on_round}
     if model is None:
-        steepness = 0.0 if wanted.steepness == "auto" else wanted.steepness
-        return aggregate(labels, truth=known, steepness=steepness, on_round=on_round)  # type: ignore[arg-type]
-    return model.fit(X, labels, truth=known, on_round=on_round)
+        steepness: Any = 0.0 if wanted.steepness == "auto" else wanted.steepness
+        return aggregate(labels, steepness=steepness, **given)
+    return model.fit(X, labels, **given)
 
 
 def estimator_of(settings: Settings, scale: ScaleName = "nominal") -> Any:
     """The model that is wanted, not fitted, of settings that are `settled`; None for labels alone.
+
+    With a fixed seed, so that the same command gives the same result.
 
     Examples
     --------
@@ -184,26 +175,13 @@ def estimator_of(settings: Settings, scale: ScaleName = "nominal") -> Any:
     """
     if settings.model == "labels-only":
         return None
-    if scale == "interval":
-        chosen: dict[str, Any] = {"steepness": settings.steepness, "l2": settings.l2}
-        given = {name: value for name, value in chosen.items() if value != "auto"}
-        return CrowdRidgeRegressor(**given, **_curriculum(settings))
-    if settings.model == "logistic":
-        steepness: Any = 0.0 if settings.steepness == "auto" else settings.steepness
-        return CrowdLogisticClassifier(steepness, l2=settings.l2, **_curriculum(settings))  # type: ignore[arg-type]
-    return _ridge(settings)
-
-
-def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:
-    steepnesses: Any = "auto" if settings.steepness == "auto" else (settings.steepness,)
-    if settings.choose_by_truth and steepnesses == "auto":
-        steepnesses = (0.0, 1.0, 2.0, 3.0, 5.0)
-    l2s = PAPER_L2S if settings.l2 == "auto" else (float(settings.l2),)
-    return CrowdRidgeClassifierCV(steepnesses, l2s=l2s, **_curriculum(settings))
-
-
-def _curriculum(settings: Settings) -> dict[str, Any]:
-    """Parameters of a model; a fixed seed, so that the same command gives the same result."""
-    if settings.curriculum == "fixed":
-        return {}
-    return {"curriculum": named_curriculum(settings.curriculum), "random_state": 0}
+    chosen = {"steepness": settings.steepness, "l2": settings.l2}
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value != "auto"}
+    if settings.curriculum != "fixed":
+        given |= {"curriculum": named_curriculum(settings.curriculum), "random_state": 0}
+    if scale == "interval" or settings.model == "logistic":
+        return (CrowdRidgeRegressor if scale == "interval" else CrowdLogisticClassifier)(**given)
+    steepness, l2 = given.pop("steepness", None), given.pop("l2", None)
+    candidates: Any = (0.0, 1.0, 2.0, 3.0, 5.0) if settings.choose_by_truth else STEEPNESSES
+    l2s = PAPER_L2S if l2 is None else (l2,)
+    return CrowdRidgeClassifierCV(candidates if steepness is None else (steepness,), l2s=l2s, **given)

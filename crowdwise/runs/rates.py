@@ -10,8 +10,7 @@ import numpy as np
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.rates import Rate, examples_of, rate
-from crowdwise.results.fit_results import results_of
+from crowdwise.rates import Rate, rate
 from crowdwise.runs.inputs import PathLike, read_inputs, read_truth
 from crowdwise.runs.run import Info, is_run, open_run
 from crowdwise.tables import open_table
@@ -31,9 +30,9 @@ def rate_of(
     Parameters
     ----------
     source : str or path
-        A file of labels, or a run without known answers in its fit.
+        A file of labels, or a run.
     truth : str or path, default=None
-        A table of known answers.
+        A table of known answers; by default those of the run.
     target : str, default=None
         The class.
     by : str or path, default=None
@@ -47,25 +46,22 @@ def rate_of(
     -------
     rate : Rate
     """
-    labels: CrowdLabels | None = None
     if is_run(source):
-        model = open_run(source).model()
-        examples = examples_of(results_of(model))
+        run = open_run(source)
+        model, inputs = run.model(), run.kept
     else:
         inputs = read_inputs(source, labels_as=dict(labels_as or {}))
-        for note in inputs.notes:
-            info(note)
-        labels = examples = inputs.labels
-        model = aggregate(labels)
-    answers = None
+        model = aggregate(inputs.labels)
+    labels, answers, notes = inputs.labels, inputs.truth, inputs.notes
     if truth is not None:
-        answers, notes = read_truth(truth, examples)
-        for note in notes:
-            info(note)
+        answers, more = read_truth(truth, labels)
+        notes = (*notes, *more)
+    for note in notes:
+        info(note)
     wanted = target
-    if target is not None and examples.classes is not None:  # classes may be numbers, and an option is a text
-        wanted = {str(name): name for name in examples.classes.tolist()}.get(target, target)
-    return rate(model, labels, answers, target=wanted, by=None if by is None else _groups(by, examples))
+    if target is not None and labels.classes is not None:  # classes may be numbers, and an option is a text
+        wanted = {str(name): name for name in labels.classes.tolist()}.get(target, target)
+    return rate(model, labels, answers, target=wanted, by=None if by is None else _groups(by, labels))
 
 
 def _groups(path: PathLike, labels: CrowdLabels) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A table of results -> CSV, JSON or aligned text; and back from the CSV of a run."""
+"""A table of results -> CSV, JSON or aligned text."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ import csv
 import io
 import json
 import math
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from crowdwise._text import printable
-from crowdwise.exceptions import DataError
 from crowdwise.formats._write import safe_cell
 
-_WIDEST = 72
-_DIGITS = 6
-_BLOCK = 10_000
-# Columns whose cells are texts, or whole numbers if all of them are; those of all other columns are numbers.
-TEXTS = frozenset({"example", "label", "majority", "annotator", "flags", "reason"})
-_WHOLE = re.compile(r"|0|-?[1-9][0-9]{0,17}")
+_WIDEST, _DIGITS, _BLOCK = 72, 6, 10_000  # letters of a cell, digits of a number, rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +55,6 @@ class ResultTable:
             at = slice(start, start + _BLOCK)
             yield list(zip(*(_values(column[at]) for column in self.columns.values()), strict=True))
 
-    def first(self, n: int) -> ResultTable:
-        """The first rows."""
-        return ResultTable(self.name, {name: column[:n] for name, column in self.columns.items()})
-
-    def rows(self, at: Sequence[int]) -> ResultTable:
-        """Some rows, in this order."""
-        return ResultTable(self.name, {name: [column[i] for i in at] for name, column in self.columns.items()})
-
     def csv_parts(self) -> Iterator[str]:
         """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
         yield _csv([tuple(map(safe_cell, self.columns))])
@@ -106,19 +90,6 @@ class ResultTable:
             ).rstrip()
             for row in rows
         )
-
-
-def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
-    """The table that was written as CSV; empty cells are None."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file, strict=True)
-            names = [_unsafe(cell) for cell in header]
-            columns = list(zip(*rows, strict=True)) or [()] * len(names)
-            texts = TEXTS - {"label"} if ratings else TEXTS
-            return ResultTable(name, {n: _parsed(n, column, texts) for n, column in zip(names, columns, strict=True)})
-    except (ValueError, csv.Error) as error:
-        raise DataError(f"{path} is damaged: {error}. Make the run again.") from error
 
 
 def as_json(name: str, content: Mapping[str, Any]) -> str:
@@ -164,24 +135,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}" if math.isfinite(value) else ""
     return safe_cell(value)
-
-
-def _unsafe(cell: str) -> str:
-    """What `safe_cell` made this of."""
-    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
-
-
-def _parsed(name: str, cells: Sequence[str], names_of_texts: Collection[str]) -> list[Any]:
-    """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
-    if name not in names_of_texts:
-        kind = float if any("." in cell or "e" in cell for cell in cells) else int
-        return [kind(cell) if cell else None for cell in cells]
-    texts = [_unsafe(cell) for cell in cells]
-    if name in ("flags", "reason"):
-        return list(texts)
-    if all(map(_WHOLE.fullmatch, texts)):
-        return [int(text) if text else None for text in texts]
-    return [text or None for text in texts]
 
 
 def _plain(value: Any) -> Any:

@@ -23,21 +23,23 @@ from crowdwise._progress import OnRound
 from crowdwise._text import how_to_install, versions
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
-from crowdwise.model_file import load
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import is_known
+from crowdwise.model_file import load, save
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.examples import consensus_columns
 from crowdwise.reporting.fit import Fit
 from crowdwise.reporting.report import RENDERERS, aliases_of, with_aliases
 from crowdwise.reporting.summarize import summary_of
 from crowdwise.results.compare import Comparison, compare
-from crowdwise.results.fit_results import results_of
+from crowdwise.results.fit_results import FitResults, results_of
 from crowdwise.results.suggest import suggest_labels
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
-from crowdwise.runs.result_table import ResultTable, read_table
+from crowdwise.runs.result_table import ResultTable
 
-NOTE, MODEL, RECIPE, NAMES = "run.json", "model.crowdwise", "features.json", "names.csv"
+NOTE, MODEL, LABELS, RECIPE, NAMES = "run.json", "model.crowdwise", "labels.crowdwise", "features.json", "names.csv"
 _SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000
 Info = Callable[[str], object]
@@ -108,6 +110,10 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """What the report shows, as a plain dictionary."""
         return summary_of(self._fit, self.command, self.title)
+
+    def judged(self) -> FitResults:
+        """The results, with all answers that are known and how often each annotator is right about them."""
+        return self._fit.results.with_truth(self._fit.labels, self._fit.answers)
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
@@ -266,6 +272,8 @@ def _write(run: Run, folder: Path, form: str, aliases: Mapping[str, str]) -> Non
     page = RENDERERS[f".{form}"](with_aliases(run.summary, aliases))
     write_file(folder / f"report.{form}", page)
     run.model.save(folder / MODEL)
+    labels = replace(run.inputs.labels, abstentions=None)  # which no table shows
+    save(labels.with_truth(run.inputs.truth), folder / LABELS)
     if run.inputs.features is not None and run.settings.model != "labels-only":
         write_file(folder / RECIPE, run.inputs.features.recipe.to_json())
 
@@ -299,26 +307,23 @@ class SavedRun:
     path: Path
     note: dict[str, Any]
 
+    @cached_property
+    def kept(self) -> Inputs:
+        """The labels and known answers that it was fitted to; features and texts are not kept."""
+        labels = load(self._kept(LABELS))
+        return Inputs(labels.with_truth(None), truth=_answers(labels), question=self.note.get("question"))
+
+    @cached_property
+    def _run(self) -> Run:
+        return Run(self.kept, Settings(**self.note["settings"]), self.model())
+
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""
-        return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("scale") == "interval")
+        return self._run.table(name)
 
-    def next(self, n: int = 50, *, crowd: bool = False, at_random: bool = False, seed: int = 0) -> ResultTable:
-        """The same as `Run.next`, from the table that was kept."""
-        table = self.table("next")
-        if crowd and not at_random:
-            raise DataError(
-                f"{self.path} keeps the examples in the order for an expert. For one more label by the crowd, give the "
-                "file of labels in its place."
-            )
-        if not at_random:
-            return table.first(n)
-        if len(table) == _MOST_NEXT:
-            raise DataError(
-                f"{self.path} keeps the {_MOST_NEXT:,} examples that are least sure, and a random draw needs all. Give "
-                "the file of labels in its place."
-            )
-        return table.rows(np.random.RandomState(seed).permutation(len(table))[:n].tolist())
+    def next(self, n: int = 50, **how: Any) -> ResultTable:
+        """The same as `Run.next`."""
+        return self._run.next(n, **how)
 
     def inputs(self) -> Inputs:
         """What the run was fitted to, read again from its files; an error if they are not what they were."""
@@ -411,6 +416,15 @@ class SavedRun:
         formats.write(consensus, path, format=format, tasks=tasks, question=question or self.note.get("question"))
 
 
+def _answers(labels: CrowdLabels) -> dict[Any, Any] | None:
+    """The known answers that labels carry, by example; None without any."""
+    if labels.truth is None:
+        return None
+    known = np.flatnonzero(is_known(labels.truth))
+    values = labels.truth[known] if labels.classes is None else labels.classes[labels.truth[known]]
+    return dict(zip(labels.examples[known].tolist(), values.tolist(), strict=True))
+
+
 def compare_runs(first: PathLike, second: PathLike) -> Comparison:
     """What changed from one run to another.
 
@@ -424,7 +438,7 @@ def compare_runs(first: PathLike, second: PathLike) -> Comparison:
     comparison : Comparison
     """
     runs = [open_run(path) for path in (first, second)]
-    found = compare(*(run.model() for run in runs))
+    found = compare(*(run._run.judged() for run in runs))
     before, after = ((run.note["found"].get("alpha") or {}).get("value") for run in runs)
     return found if before is None or after is None else replace(found, alpha=(before, after))
 

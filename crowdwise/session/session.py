@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from scipy.special import entr
 from sklearn.base import clone
 
-from crowdwise._arrays import Array, Bools, Floats, Positions
+from crowdwise._arrays import Bools, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
-from crowdwise._files import write_file
 from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
+from crowdwise.formats._write import write_labels
 from crowdwise.labels._align import as_labels
 from crowdwise.labels._encode import encode_declared, shown
 from crowdwise.labels._frames import index_of, make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.fit_results import FitResults, results_of
-from crowdwise.results.suggest import answer_information
 from crowdwise.session.journal import Journal
+from crowdwise.session.offer import (
+    RULES,
+    Answered,
+    Rule,
+    classifier_margin,
+    distance_from_stage,
+    information,
+    stage,
+)
 from crowdwise.truths.check import share_interval
-
-Rule = Literal["uncertain", "easy", "classifier", "random", "check"]
-RULES: tuple[Rule, ...] = ("uncertain", "easy", "classifier", "random", "check")
-# Harder examples are offered to a person who was right on so many of their last ten; there are so many stages.
-_RIGHT, _OF, _STAGES = 8, 10, 5
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What a person did: an answer with what it replaced, or None for a skipped example."""
-
-    example: int
-    label: Any = None
-    before: Any = None
-    time: str = ""
 
 
 class Session:
@@ -290,6 +279,11 @@ class Session:
         return self.model is not None and not hasattr(self.model, "at")
 
     @property
+    def has_l2(self) -> bool:
+        """Whether the model has an l2."""
+        return self.model is not None and bool({"l2", "l2s"} & self.model.get_params(deep=False).keys())
+
+    @property
     def fitted(self) -> Any:
         """What `result` comes from: a fitted model, or the results of labels alone; None before the first answer."""
         result = self.result
@@ -321,6 +315,8 @@ class Session:
             Fitted; the session stays as it is. None before the first answer.
         """
         given = {name: value for name, value in (("steepness", steepness), ("l2", l2)) if value is not None}
+        if l2 is not None and not self.has_l2:
+            raise ValueError("the model of this session has no l2.")
         with self._lock:
             labels = self._known_labels(without)
         if labels.n_labels == 0:
@@ -450,45 +446,18 @@ class Session:
 
     def _order(self, person: str, rule: Rule) -> Positions:
         """All examples in the order in which they are offered; ties at random."""
-        result = None if rule in ("random", "check") else self.result
         if rule == "classifier" and self.model is None:
             raise ValueError('rule="classifier" needs a model of features: Session(labels, X, model=...).')
+        result = None if rule in ("random", "check") else self.result
         if result is None:
             return np.argsort(self._rank)
         if rule == "uncertain":
-            score = -self._information(person, result)
+            score = -information(result, person, is_expert=person in self.experts)
         elif rule == "easy":
-            score = self._difficulty(person, result)
+            score = distance_from_stage(result, stage(result, self._done.get(person, [])))
         else:
-            proba = result.proba if result.model_proba is None else result.model_proba
-            top = np.sort(proba, axis=1)[:, -2:]
-            score = top[:, 1] - top[:, 0]
+            score = classifier_margin(result)
         return np.lexsort((self._rank, np.round(score, 9)))
-
-    def _information(self, person: str, result: FitResults) -> Floats:
-        """How much the answer of this person is expected to say about each example."""
-        if person in self.experts:
-            return np.asarray(entr(result.proba).sum(axis=1))
-        n_classes = result.proba.shape[1]
-        confusion = result.fitted.answers.crowd[:, :n_classes]
-        who = np.flatnonzero(result.annotators == person)
-        if len(who) and np.isfinite(result.confusion[who[0]]).all():
-            confusion = result.confusion[who[0]]
-        return answer_information(result.proba, confusion)
-
-    def _difficulty(self, person: str, result: FitResults) -> Floats:
-        """The distance of each example from the stage of this person, harder ones before easier ones."""
-        order = np.argsort(np.argsort(-result.confidence, kind="stable"))
-        quantile = order / max(len(order) - 1, 1)
-        start = self._stage(person, result) / _STAGES
-        return np.where(quantile >= start, quantile - start, 1 + start - quantile)
-
-    def _stage(self, person: str, result: FitResults) -> int:
-        """How often a person was right on eight of ten answers in a row of ten."""
-        given = [one for one in self._done.get(person, []) if one.label is not None]
-        right = [bool(result.label[one.example] == one.label) for one in given]
-        tens = [right[start : start + _OF] for start in range(0, len(right) - _OF + 1, _OF)]
-        return min(sum(sum(ten) >= _RIGHT for ten in tens), _STAGES - 1)
 
     def _answered(self, person: str) -> Bools:
         labels = self.labels
@@ -566,7 +535,7 @@ class Session:
         frame : pandas.DataFrame or polars.DataFrame
             With the columns "example", "annotator" and "label".
         """
-        return make_frame(self._columns(), self.labels.frame_library)
+        return make_frame(self.labels.to_table(), self.labels.frame_library)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all labels to a CSV file with the columns example, annotator and label.
@@ -574,23 +543,9 @@ class Session:
         Parameters
         ----------
         path : str or path
-            Where it goes.
+            Where it goes. Names that a spreadsheet would take for formulas have an apostrophe before them.
         """
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        columns = self._columns()
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-        write_file(Path(path), text.getvalue())
-
-    def _columns(self) -> dict[str, Array]:
-        labels = self.labels
-        assert labels.classes is not None
-        return {
-            "example": labels.examples[labels.example_index],
-            "annotator": labels.annotators[labels.annotator_index],
-            "label": labels.classes[labels.values],
-        }
+        write_labels(self.labels, path)
 
     def position_of(self, example: Any) -> int:
         """The position of an example, from 0.

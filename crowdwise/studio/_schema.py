@@ -87,7 +87,7 @@ def check_value(value: Any, schema: Schema, field: str) -> None:
             raise Problem(422, f"must be a text of {low} to {high} characters that is not blank.", field)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-        if not (math.isfinite(value) and low <= value <= high):
+        if value in (math.inf, -math.inf) or not low <= value <= high:
             raise Problem(422, f"must be a number from {low} to {high}; got {value!r:.80}.", field)
     elif isinstance(value, list):
         for at, item in enumerate(value):

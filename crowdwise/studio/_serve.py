@@ -66,6 +66,7 @@ def _bound(port: int | None, last: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((LOOPBACK, one))
+            listening.listen()  # a browser that is faster than we are waits
         except OSError:
             listening.close()
         else:

@@ -178,6 +178,8 @@ class Studio:
         """A position without what is that of the session anyway."""
         if position.without is not None:
             self.annotator(position.without)
+        if position.l2 is not None and not self.session.has_l2:
+            raise Problem(422, "the model has no l2.", "l2")
         ours = self.position
         return Position(
             None if position.steepness == ours.steepness else position.steepness,

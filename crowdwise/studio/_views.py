@@ -60,7 +60,7 @@ def start(studio: Studio) -> Answer:
             "texts": texts is not None and studio.pictures is None,
             "pictures": studio.pictures is not None,
             "truth": bool((session._truth >= 0).any()),
-            "l2": position.l2 is not None,
+            "l2": session.has_l2,
         },
     } | _follows(studio)
 
@@ -285,8 +285,8 @@ def _within(values: Floats, low: float | None, high: float | None) -> Bools:
 
 def _apart(studio: Studio, fit: Fit, one: str, other: str | None) -> Bools:
     """Examples that an annotator labelled differently from another one, or from the consensus."""
-    theirs = fit.results.codes if other is None else _codes_of(fit.labels, studio.annotator(other))
-    ours = _codes_of(fit.labels, studio.annotator(one))
+    theirs = fit.results.codes if other is None else _codes_of(studio.session.labels, studio.annotator(other))
+    ours = _codes_of(studio.session.labels, studio.annotator(one))
     return (ours >= 0) & (theirs >= 0) & (ours != theirs)
 
 
@@ -449,11 +449,13 @@ def export(studio: Studio, format: str) -> tuple[str, str, bytes]:
             session.save(path)
             return "labels.csv", "text/csv", path.read_bytes()
         assert result is not None
-        examples = session.labels.examples.tolist()
-        texts = None if studio.texts is None else dict(zip(examples, studio.texts.tolist(), strict=True))
-        formats.write(result.consensus, path, format="csv" if format == "consensus" else format, texts=texts)
         if format == "consensus":
+            formats.write(result.consensus, path)
             return "consensus.csv", "text/csv", path.read_bytes()
+        examples = result.examples.tolist()
+        shown = examples if studio.texts is None else studio.texts
+        texts = {example: str(text) for example, text in zip(examples, shown, strict=True)}
+        formats.write(result.consensus, path, format=format, texts=texts)
         return "consensus.json", "application/json", path.read_bytes()
 
 

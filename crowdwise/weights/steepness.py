@@ -1,8 +1,7 @@
-"""Features and labels -> the steepness: are contested labels misleading? And how good a steepness is.
+"""Features and labels -> how good a steepness is, and the better of no weights and the paper's.
 
 Weights leave out what could be learned from contested examples. That helps where most annotators err on hard examples,
-as in the paper's simulation at its noisiest, and costs elsewhere. The burden of proof is on weights: a model of the
-easy examples has to rank the majority among contested ones surely below chance.
+as in the paper's simulation at its noisiest, and costs elsewhere.
 
 The squared error against the consensus cannot compare steepnesses: the consensus itself depends on the steepness, and
 one that flatters the model has a small error. Ranking held-out examples on which annotators agree, or those whose truth
@@ -19,14 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import MISLED_ERRORS, MISLED_STEEPNESS
+from crowdwise._limits import STEEPNESSES
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Examples are taken from the lowest disagreement upwards until they are this share of all.
 EASIEST_SHARE = 0.25
-# And from the highest downwards until they are this share.
-_CONTESTED_SHARE = 0.25
 # More examples than this make the ranking no sharper than its own noise.
 _ENOUGH = 20_000
 
@@ -66,34 +63,10 @@ def _counts(weight: Floats | None, n_examples: int) -> Floats:
     return np.ones(n_examples) if weight is None else weight
 
 
-def standard_errors_above_chance(
-    scores: Floats, codes: NDArray[Any], n_classes: int, weight: Floats | None = None
-) -> float:
-    """How many standard errors the `ranking` is above chance; NaN if fewer than two classes occur."""
-    n_each = np.bincount(codes, weights=_counts(weight, len(codes)), minlength=n_classes)
-    total, n_positive = n_each.sum(), n_each[1 if scores.shape[1] == 1 else 0 :]
-    n_negative = total - n_positive
-    occurs = (n_positive > 0) & (n_negative > 0)
-    # Of an area under scores that have nothing to do with the classes; the classes' areas taken as independent.
-    variance = (total + 1) / (12 * n_positive[occurs] * n_negative[occurs])
-    error = np.sqrt(variance.sum()) / max(occurs.sum(), 1)
-    return (ranking(scores, codes, n_classes, weight) - 0.5) / error if occurs.any() else float("nan")
-
-
-def contested_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
-    """The examples that annotators agree on least, ascending: whole levels of disagreement, a quarter of all or more.
-
-    Those without disagreement or without a clear majority are left out; each example counts once by default.
-    """
-    clear = _clear_majority(tally)
-    chosen = clear[_lowest(-disagreement[clear], _counts(weight, len(tally))[clear], _CONTESTED_SHARE)]
-    return chosen[disagreement[chosen] > 0]
-
-
 def easiest_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
-    Parameters are those of `contested_examples`.
+    Those without a clear majority are left out; each example counts once by default.
     """
     clear = _clear_majority(tally)
     easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]
@@ -119,8 +92,6 @@ def _clear_majority(tally: NDArray[Any]) -> NDArray[np.intp]:
     return np.flatnonzero(n_at_top == 1)
 
 
-# With fewer contested examples nothing can be concluded either way.
-_FEWEST = 20
 # Scores that differ by less than this share of their range are tied: rounding decides nothing.
 _TIED = 1e-9
 
@@ -128,19 +99,17 @@ _TIED = 1e-9
 def choose_steepness(
     scores_of: Callable[[Floats], Floats], labels: CrowdLabels, disagreement: Floats, weight: Floats | None = None
 ) -> float:
-    """The steepness that suits a crowd: 0 unless the majority among contested examples is ranked below chance.
+    """The steepness with which held-out examples that annotators agree on are ranked best; the least of equal ones.
 
     `scores_of` makes of weights of the examples scores of models that have not seen the example, one column for two
     classes, else one per class. `weight` says how often each example counts in the rankings. Whole numbers are counts:
     the choice is that of repeated examples. Of others only ratios matter.
     """
-    count = np.ones(len(labels)) if weight is None else counts_of(weight)
-    tally = labels._tally
-    contested = contested_examples(disagreement, tally, count)
-    if count[contested].sum() < _FEWEST:
-        return 0.0
-    majority, n_classes = tally.argmax(axis=1), tally.shape[1]
-    scores = scores_of(example_weights(disagreement, MISLED_STEEPNESS))
-    scores = np.round(scores / (float(np.abs(scores).max()) * _TIED or 1.0))
-    above = standard_errors_above_chance(scores[contested], majority[contested], n_classes, count[contested])
-    return MISLED_STEEPNESS if above < -MISLED_ERRORS else 0.0
+    count, tally = np.ones(len(labels)) if weight is None else counts_of(weight), labels._tally
+    easiest = easiest_examples(disagreement, tally, count)
+    ranked = []
+    for steepness in STEEPNESSES:
+        scores = scores_of(example_weights(disagreement, steepness))[easiest]
+        scores = np.round(scores / (float(np.abs(scores).max(initial=0.0)) * _TIED or 1.0))
+        ranked.append(ranking(scores, tally[easiest].argmax(axis=1), tally.shape[1], count[easiest]))
+    return STEEPNESSES[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]

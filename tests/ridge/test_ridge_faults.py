@@ -214,9 +214,7 @@ def test_one_number_as_sample_weight_counts_for_all(estimator):
 @quiet
 @pytest.mark.parametrize("n_copies", [1, 30], ids=["narrow", "wide"])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(
-    "model", [CrowdRidgeClassifier(), CrowdRidgeClassifier("auto"), CrowdRidgeClassifierCV()], ids=str
-)
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier(), CrowdRidgeClassifierCV()], ids=str)
 def test_nan_is_named_by_the_users_row_wherever_it_stands(model, make, n_copies):
     X, matrix = crowd()
     X = np.hstack([X] * n_copies)
@@ -279,13 +277,13 @@ def test_jitter_does_not_change_the_steepness_that_is_found(seed):
     truth = np.repeat([0, 1], 150)
     X = rng.normal(size=(300, 5)) + truth[:, None] - 0.5
     labels = simulate_annotators(X, truth, 10, clarity=1.0, random_state=rng)
-    steepness = CrowdRidgeClassifier("auto").fit(X, labels).steepness_
+    steepness = CrowdRidgeClassifierCV().fit(X, labels).steepness_
     for _ in range(3):
         jittered = X + 1e-13 * rng.normal(size=X.shape)
-        assert CrowdRidgeClassifier("auto").fit(jittered, labels).steepness_ == steepness
+        assert CrowdRidgeClassifierCV().fit(jittered, labels).steepness_ == steepness
     order = rng.permutation(5)
-    assert CrowdRidgeClassifier("auto").fit(X[:, order], labels).steepness_ == steepness
-    assert CrowdRidgeClassifier("auto").fit(sparse.csr_array(X), labels).steepness_ == steepness
+    assert CrowdRidgeClassifierCV().fit(X[:, order], labels).steepness_ == steepness
+    assert CrowdRidgeClassifierCV().fit(sparse.csr_array(X), labels).steepness_ == steepness
 
 
 def test_tasks_that_share_the_cores_start_no_more_threads_than_there_are(monkeypatch):

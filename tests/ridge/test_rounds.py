@@ -309,11 +309,11 @@ def test_a_fit_does_not_change_the_generator_of_another():
     assert_array_equal(model.fit(X, labels_of(matrix)).objective_, model.fit(X, labels_of(matrix)).objective_)
 
 
-@pytest.mark.parametrize("estimator", [CrowdRidgeClassifier, CrowdRidgeClassifierCV])
-def test_fading_with_c_of_one_is_never_called_settled(estimator):
+@pytest.mark.parametrize(("estimator", "steepness"), [(CrowdRidgeClassifier, 2.0), (CrowdRidgeClassifierCV, (2.0,))])
+def test_fading_with_c_of_one_is_never_called_settled(estimator, steepness):
     X, matrix = crowd(4)
     with pytest.warns(CrowdConvergenceWarning, match=r"(curriculum|expertise) still change"):
-        model = estimator(curriculum=Fading(1.0), max_rounds=300, random_state=0).fit(X, labels_of(matrix))
+        model = estimator(steepness, curriculum=Fading(1.0), max_rounds=300, random_state=0).fit(X, labels_of(matrix))
     assert not model.converged_
     assert model.n_rounds_ == 300
 
@@ -505,7 +505,8 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
 def test_tuned_iteratively_the_curriculum_goes_on_after_l2_is_chosen_again(curriculum, monkeypatch):
     X, matrix = rare(4, missing=0.3)
     monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
-    model = CrowdRidgeClassifierCV(l2s=L2S, cv=3, curriculum=curriculum).fit(sparse.csr_array(X), labels_of(matrix))
+    tuned = CrowdRidgeClassifierCV((2.0,), l2s=L2S, cv=3, curriculum=curriculum)
+    model = tuned.fit(sparse.csr_array(X), labels_of(matrix))
     monkeypatch.undo()
     steepness = 0.0 if isinstance(curriculum, Smooth) else 2.0  # where each of them ends
     plain = CrowdRidgeClassifier(steepness, l2=model.l2_).fit(X, labels_of(matrix))

@@ -35,7 +35,7 @@ def test_everything_is_said_on_one_screen(tmp_path):
         ([["a", None], [None, "b"]], "no two annotators share an example: their accuracies cannot be compared"),
         ([["a", "a"], ["a", "a"]], "there is only one class: annotators cannot be compared"),
         ([["a"], ["b"]], "there is only one annotator: annotators cannot be compared"),
-        ([["a", "b"], ["b", "b"]] * 6, "1 gave the same label 12 times"),
+        ([["a", "b"], ["b", "b"]] * 6, "the same label every time, 10 times or more: 1"),
         ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
         (
             [["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]],
@@ -92,7 +92,7 @@ def test_classes_that_are_spelt_alike_are_something_to_look_at():
 
 def test_an_alpha_below_zero_is_less_than_chance():
     crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
-    assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()
+    assert "annotators agree less than by chance: Krippendorff's alpha -0.67" in check(Inputs(crossed)).as_text()
 
 
 def test_many_examples_are_looked_at_in_part(monkeypatch):
@@ -124,9 +124,9 @@ def test_levels_are_compared_as_levels_here_and_in_the_report():
     assert found.alpha == summary["alpha"]["value"] == measured.alpha.value
     assert found.kappas["median"] == pytest.approx(np.median(measured.pairs.kappa))
     assert summary["pairs"]["median"] == pytest.approx(np.median(measured.pairs.kappa))
-    told = f"Krippendorff's alpha for ordered labels {measured.alpha.value:.2f}"
-    assert told in found.as_text()
-    assert any(told in line for line in summary_lines(summary))
+    name = "Krippendorff's alpha for ordered labels"
+    assert f"{name} {measured.alpha.value:.2f}" in found.as_text()
+    assert any(f"{name} is {measured.alpha.value:.2f}" in line for line in summary_lines(summary))
     assert "median weighted kappa" in found.as_text()
     assert "for ordered labels" not in check(Inputs(labels)).as_text()
 

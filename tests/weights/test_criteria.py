@@ -4,13 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from crowdwise.weights.steepness import (
-    contested_examples,
-    counts_of,
-    easiest_examples,
-    ranking,
-    standard_errors_above_chance,
-)
+from crowdwise.weights.steepness import counts_of, easiest_examples, ranking
 
 
 def naive_ranking(scores, positive):
@@ -48,14 +42,12 @@ def test_weights_count_as_repeated_examples_do(rng, n_columns):
     weight = np.where(np.abs(differs - 0.5) < 0.4, 1.0, rng.integers(8, 10, 40))
     tally = np.eye(3, dtype=int)[codes]
     rows = np.repeat(np.arange(40), weight.astype(int))
-    for measure in (ranking, standard_errors_above_chance):
-        assert measure(scores, codes, 3, weight) == pytest.approx(measure(scores[rows], codes[rows], 3), rel=1e-12)
-        assert measure(scores, codes, 3, weight) != pytest.approx(measure(scores, codes, 3))
-    for chosen in (easiest_examples, contested_examples):
-        of_repeated = np.unique(rows[chosen(differs[rows], tally[rows])])
-        assert chosen(differs, tally, weight).tolist() == of_repeated.tolist()
-        assert chosen(differs, tally, weight / 7).tolist() == of_repeated.tolist()
-        assert chosen(differs, tally).tolist() != of_repeated.tolist()
+    assert ranking(scores, codes, 3, weight) == pytest.approx(ranking(scores[rows], codes[rows], 3), rel=1e-12)
+    assert ranking(scores, codes, 3, weight) != pytest.approx(ranking(scores, codes, 3))
+    of_repeated = np.unique(rows[easiest_examples(differs[rows], tally[rows])])
+    assert easiest_examples(differs, tally, weight).tolist() == of_repeated.tolist()
+    assert easiest_examples(differs, tally, weight / 7).tolist() == of_repeated.tolist()
+    assert easiest_examples(differs, tally).tolist() != of_repeated.tolist()
 
 
 def test_whole_numbers_are_counts_and_of_other_weights_only_ratios_matter():

@@ -1,0 +1,144 @@
+"""The command as a process: loopback only, a private token, kills at any moment, and what a wheel holds."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studios import crowd
+
+from crowdwise.exceptions import BusyError
+from crowdwise.studio._serve import _bound, read_token, write_token
+
+ROOT = Path(__file__).parents[2]
+
+
+def write_labels(folder: Path) -> Path:
+    path = folder / "labels.csv"
+    _, _, labels = crowd()
+    labels_rows = zip(*(column.tolist() for column in labels.to_table().values()), strict=True)
+    path.write_text("example,annotator,label\n" + "".join(f"{','.join(row)}\n" for row in labels_rows))
+    return path
+
+
+class Server:
+    """A studio in a process of its own."""
+
+    def __init__(self, folder: Path, labels: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "crowdwise", "studio", str(labels), "--no-browser", "--json", "-q", *options]
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        assert self.process.stdout is not None
+        printed = b""
+        while b"}" not in printed:
+            part = self.process.stdout.readline()
+            assert part, self.process.communicate()[1].decode()
+            printed += part
+        address = json.loads(printed)["address"]
+        place, self.token = address.split("/#token=")
+        self.port = int(place.rsplit(":", 1)[1])
+
+    def ask(self, path: str, sent: Any = None) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        connection.request(*(("GET", path, None) if sent is None else ("POST", path, json.dumps(sent))), headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        assert answer.status == 200, (path, sent, answer.status, content)
+        return json.loads(content)
+
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> int:
+        self.process.send_signal(how)
+        code = self.process.wait(timeout=60)
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+        return code
+
+
+@pytest.mark.slow
+def test_kills_at_random_moments_lose_nothing_that_was_acknowledged() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "kills", "10"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "10 kills, " in done.stdout
+    assert int(re.search(r"(\d+) answers", done.stdout)[1]) > 10
+
+
+def test_the_process_listens_on_loopback_alone_and_keeps_its_token_private(tmp_path: Path) -> None:
+    server = Server(tmp_path, write_labels(tmp_path))
+    try:
+        token = tmp_path / "studio" / "studio.token"
+        assert stat.S_IMODE(token.stat().st_mode) == 0o600
+        listening = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        ours = [row[1] for row in listening if row[3] == "0A" and int(row[1].split(":")[1], 16) == server.port]
+        assert ours == [f"0100007F:{server.port:04X}"]
+        everywhere = Path("/proc/net/tcp6").read_text()
+        assert f":{server.port:04X} " not in everywhere.replace("\n", " \n")
+        assert server.ask("/start.json")["headline"]
+    finally:
+        code = server.kill(signal.SIGINT)
+    assert code == 130
+
+
+def test_a_port_that_is_taken_is_an_error_if_it_was_wanted_and_replaced_if_not() -> None:
+    taken = _bound(None, 0)
+    port = taken.getsockname()[1]
+    with pytest.raises(BusyError, match=f"port {port} is in use"):
+        _bound(port, 0)
+    other = _bound(None, port)
+    assert other.getsockname()[0] == "127.0.0.1"
+    assert other.getsockname()[1] != port
+    for one in (taken, other):
+        one.close()
+
+
+def test_a_token_goes_on_and_a_damaged_one_is_replaced(tmp_path: Path) -> None:
+    first, port = read_token(tmp_path)
+    assert (len(first) > 40, port) == (True, 0)
+    (tmp_path / "studio.token").write_text("old and open")
+    (tmp_path / "studio.token").chmod(0o644)
+    assert read_token(tmp_path)[0] != first
+    write_token(tmp_path, first, 8000)
+    assert read_token(tmp_path) == (first, 8000)
+    assert stat.S_IMODE((tmp_path / "studio.token").stat().st_mode) == 0o600
+
+
+def test_a_token_file_that_is_a_link_does_not_write_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / "studio.token").symlink_to(tmp_path / "other")
+    write_token(tmp_path, "secret", 1)
+    assert (tmp_path / "other").read_text() == "mine"
+
+
+def test_sockets_are_not_shared() -> None:
+    one = _bound(None, 0)
+    assert one.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT) == 0
+    one.close()
+
+
+def test_a_wheel_has_the_page_and_its_description() -> None:
+    hatchling = pytest.importorskip("hatchling.builders.wheel")
+    builder = hatchling.WheelBuilder(str(ROOT))
+    held = {file.distribution_path for file in builder.recurse_included_files()}
+    static = ROOT / "crowdwise" / "studio" / "static"
+    wanted = {str(path.relative_to(ROOT)) for path in static.rglob("*") if path.is_file()}
+    assert wanted | {"crowdwise/studio/openapi.json"} <= held
+    assert "crowdwise/studio/static/index.html" in held
