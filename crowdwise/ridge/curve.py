@@ -10,7 +10,9 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._threads import one_blas_thread
+from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.exceptions import DataError
+from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.path import LevelSums, RidgePath, held_out_rankings
 from crowdwise.ridge.rounds import Settled
 from crowdwise.training_set import effective_examples
@@ -52,6 +54,104 @@ class SteepnessCurve:
     annotators: Array
     expertise: Floats
     criteria: tuple[Criterion, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """What a fit weighs and whom it trusts, without results of single examples.
+
+    Parameters
+    ----------
+    steepness, l2 : float
+        Where it is; l2 is NaN if the model has none.
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    expertise : ndarray of shape (n_annotators,)
+        How much each counts.
+    coef : ndarray of shape (n_scores, n_features)
+        Coefficients; no score without features.
+    levels : ndarray of shape (n_levels,)
+        The levels of disagreement that there are.
+    n_each : ndarray of shape (n_levels,)
+        How many examples have each, or how often these count.
+    weight : ndarray of shape (n_levels,)
+        What each of these weighs.
+    """
+
+    steepness: float
+    l2: float
+    annotators: Array
+    expertise: Floats
+    coef: Floats
+    levels: Floats
+    n_each: Floats
+    weight: Floats
+
+    @classmethod
+    def of_sums(cls, model: Any, steepness: float | None = None, l2: float | None = None) -> Refit:
+        """The model solved again from its sums: no pass over the rows.
+
+        Parameters
+        ----------
+        model : CrowdRidgeClassifier or CrowdRidgeClassifierCV
+            Fitted in memory, with its sums kept.
+        steepness, l2 : float, default=None
+            Where; by default those of the model.
+
+        Returns
+        -------
+        refit : Refit
+        """
+        path, (fit,) = solve_again(model, [model.steepness_ if steepness is None else steepness], l2)
+        training = path.data.training
+        if path.sums is None:
+            levels, at = distinct_levels(training.weighing_disagreement)
+            n_each: Floats = np.bincount(at, training.sample_weight, minlength=len(levels)).astype(np.float64)
+        else:
+            levels = path.sums.levels
+            n_each = path.sums.statistics.present.reshape(-1, path.sums.n_folds).sum(axis=1)
+        return cls(
+            fit.weights.steepness,
+            fit.l2,
+            training.labels.annotators,
+            training.among_all(fit.expertise),
+            path.data.to_features(fit.theta)[0],
+            levels,
+            n_each,
+            example_weights(levels, fit.weights.steepness),
+        )
+
+    @classmethod
+    def of_results(cls, model: Any, results: FitResults) -> Refit:
+        """That of any model with its results.
+
+        Parameters
+        ----------
+        model : estimator or FitResults
+            Fitted.
+        results : FitResults
+            Its results.
+
+        Returns
+        -------
+        refit : Refit
+        """
+        levels, at = distinct_levels(results.disagreement)
+        return cls(
+            float(results.steepness),
+            float(getattr(model, "l2_", np.nan)),
+            results.annotators,
+            results.expertise,
+            np.asarray(getattr(model, "coef_", np.zeros((0, 0)))),
+            levels,
+            np.bincount(at, minlength=len(levels)).astype(np.float64),
+            example_weights(levels, results.steepness),
+        )
+
+    @property
+    def effective(self) -> float:
+        """The effective number of examples."""
+        return effective_examples(self.weight, self.n_each)
 
 
 def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: float | None = None) -> SteepnessCurve:

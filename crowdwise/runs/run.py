@@ -326,17 +326,37 @@ class SavedRun:
         return self._run.next(n, **how)
 
     def inputs(self) -> Inputs:
-        """What the run was fitted to, read again from its files; an error if they are not what they were."""
-        files: dict[str, Path] = {}
-        for kept in self.note["inputs"]:
-            path = Path(kept["path"])
-            if "sha256" not in kept or not path.is_file():
-                raise MissingDataError(f"{path}, which {self.path} was fitted to, is not there any more.")
-            if _described(kept["what"], path) != kept:
-                raise DataError(f"{path} is not the file any more that {self.path} was fitted to: make the run again.")
-            files[kept["what"]] = path
-        reading = self.note.get("reading", {})
-        return read_inputs(files["labels"], files.get("features"), truth=files.get("truth"), **reading)
+        """What the run was fitted to: labels as they are kept, features and texts from their files, if these are there.
+
+        An error if such a file is not what it was.
+        """
+        reading: dict[str, Any] = self.note["reading"]
+        named = [one for one in self.note["inputs"] if one["what"] == "features"]
+        if reading["show"] is not None or (reading["features_as"].get("text") and not named):  # labels have the texts
+            files = {one["what"]: self._unchanged(one) for one in self.note["inputs"]}
+            return read_inputs(files["labels"], files.get("features"), truth=files.get("truth"), **reading)
+        if not named:
+            return self.kept
+        path = self.path / RECIPE
+        settings = {name: value for name, value in reading["features_as"].items() if name in ("id", "ids")}
+        table = read_features(
+            self._unchanged(named[0]),
+            encoding=reading["labels_as"].get("encoding"),
+            recipe=Recipe.from_json(path.read_bytes()) if path.is_file() else None,
+            **settings,
+        )
+        if table.ids.tolist() != list(map(str, self.kept.labels.examples.tolist())):
+            raise DataError(f"the examples of {named[0]['path']} are not those of {self.path}: make the run again.")
+        return replace(self.kept, features=table, texts=table.texts)
+
+    def _unchanged(self, noted: dict[str, Any]) -> Path:
+        """A file that went in; an error if it is not there, or is another one."""
+        path = Path(noted["path"])
+        if "sha256" not in noted or not path.is_file():
+            raise MissingDataError(f"{path}, which {self.path} was fitted to, is not there any more.")
+        if _described(noted["what"], path) != noted:
+            raise DataError(f"{path} is not the file any more that {self.path} was fitted to: make the run again.")
+        return path
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from crowdwise._files import write_file
 from crowdwise.exceptions import DataError
+from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
 from crowdwise.runs.inputs import Inputs, PathLike
 from crowdwise.runs.models import Settings, estimator_of
 from crowdwise.runs.run import open_run
@@ -50,6 +51,8 @@ def of_inputs(
     labels = wanted.known_of(labels if inputs.truth is None else labels.with_truth(inputs.truth))
     _check_same(folder, labels.shape, labels.n_labels)
     model = estimator_of(wanted)
+    if isinstance(model, CrowdRidgeClassifierCV):  # the sliders solve it again, however large it is
+        model.set_params(keep_sums=True)
     session = Session(
         labels,
         None if model is None else inputs.X,

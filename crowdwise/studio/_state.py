@@ -16,7 +16,7 @@ from crowdwise._progress import Round
 from crowdwise.labels._encode import as_objects
 from crowdwise.reporting.fit import Fit
 from crowdwise.results.fit_results import results_of
-from crowdwise.ridge.curve import STEEPNESSES, steepness_curve
+from crowdwise.ridge.curve import STEEPNESSES, Refit, steepness_curve
 from crowdwise.session import Session
 from crowdwise.studio._schema import Problem
 
@@ -127,7 +127,7 @@ class Studio:
     def __post_init__(self) -> None:
         if self.session.labels.classes is None:
             raise Problem(422, "the studio is for classes; for ratings there is the report: crowdwise fit --ratings.")
-        self._fits = Fits()
+        self._fits, self._sections, self._solving = Fits(), Fits(), threading.Lock()
         labels, texts = self.session.labels, self.session.texts
         if isinstance(texts, Mapping):
             self.texts: Array | None = as_objects([texts.get(example) for example in labels.examples.tolist()])
@@ -151,6 +151,22 @@ class Studio:
             key: Hashable = ("session", version, self.session.is_pending)
             return self._fits.get(key, lambda report: self._record(self.session.fitted, None), seat)
         return self._fits.get((version, position), lambda report: self._fit_at(position, report), seat)
+
+    def section(self, name: str, make: Callable[[], Any]) -> Any:
+        """Something that takes long and depends on the labels alone, made once for them."""
+        key = (name, self.session.version, self.session.is_pending)
+        return self._sections.get(key, lambda report: make(), name)
+
+    def refit(self, position: Position, seat: str) -> Refit:
+        """What follows from sums alone at a position, at once if they are kept; else that of the fit there."""
+        if self.session.is_slow or self.session.model is None or position.without is not None:
+            fit = self.fit(position, seat)
+            return Refit.of_results(fit.model, fit.results)
+        fitted = self._fits.get(("model", self.session.version), lambda report: self.session.fitted, f"{seat} model")
+        if fitted is None:
+            raise Problem(409, "there are no labels yet.")
+        with self._solving:
+            return Refit.of_sums(fitted, position.steepness, position.l2)
 
     def curve(self, l2: float | None, without: str | None, seat: str) -> Any:
         """All steepnesses; None of a model that keeps no sums."""

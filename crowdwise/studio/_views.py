@@ -13,7 +13,6 @@ import numpy as np
 from crowdwise import formats
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._text import count
-from crowdwise.crowd._disagreement import distinct_levels, easiness
 from crowdwise.diagnosis import margins
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -25,9 +24,9 @@ from crowdwise.reporting.examples import rows_of
 from crowdwise.reporting.fit import Fit, accuracy_of, estimate, named, plain
 from crowdwise.reporting.summarize import summary_of
 from crowdwise.results.fit_results import FitResults
+from crowdwise.ridge.curve import Refit
 from crowdwise.studio._schema import Problem
 from crowdwise.studio._state import Position, Studio
-from crowdwise.training_set import effective_examples
 
 Answer = dict[str, Any]
 _MOST_LEVELS, _BINS, _MOST_COEFFICIENTS = 100, 40, 30
@@ -43,7 +42,10 @@ def start(studio: Studio) -> Answer:
     """What there is, in three sentences and four numbers."""
     session, texts = studio.session, studio.texts
     labels, has_labels = session.labels, session.labels.n_labels > 0
-    summary = summary_of(studio.fit()) if has_labels else {"headline": [], "numbers": []}
+    summary: Answer = {"headline": [], "numbers": []}
+    if has_labels:
+        fit = studio.fit()
+        summary = studio.section("start", lambda: summary_of(fit))
     size = {"examples": len(labels), "annotators": labels.n_annotators, "labels": labels.n_labels}
     position = studio.position
     return {
@@ -94,20 +96,28 @@ def now(studio: Studio) -> Answer:
 
 def refit(studio: Studio, steepness: Any, l2: Any, without: Any, seat: str) -> Answer:
     """What a position weighs, and how much each annotator counts."""
-    fit = studio.fit(Position(steepness, l2, without), seat)
-    results = fit.results
-    weight = results.easiness
-    names = map(named, results.annotators)
+    found = studio.refit(Position(steepness, l2, without), seat)
+    names = map(named, found.annotators)
     return {
-        "position": _position(fit, without),
-        "levels": _levels(results),
-        "effective": effective_examples(weight),
-        "examples": len(weight),
+        "position": {"steepness": found.steepness, "l2": plain(found.l2), "without": without},
+        "levels": _levels(found),
+        "effective": found.effective,
+        "examples": round(float(found.n_each.sum())),
         "annotators": [
-            {"annotator": name, "expertise": plain(value)} for name, value in zip(names, results.expertise, strict=True)
+            {"annotator": name, "expertise": plain(value)} for name, value in zip(names, found.expertise, strict=True)
         ],
-        "coefficients": (coefficients(studio, fit) or [{"rows": []}])[0]["rows"],
+        "coefficients": _largest(studio, found.coef[0]) if len(found.coef) else [],
     }
+
+
+def _levels(found: Refit) -> list[Answer]:
+    """How many examples have which disagreement, and what each weighs; neighbours together if they are many."""
+    some = np.unique(np.linspace(0, len(found.levels), min(len(found.levels), _MOST_LEVELS), endpoint=False, dtype=int))
+    n_each = np.add.reduceat(found.n_each, some)
+    return [
+        {"disagreement": float(level), "examples": round(float(n)), "weight": float(weight)}
+        for level, n, weight in zip(found.levels[some], n_each, found.weight[some], strict=True)
+    ]
 
 
 def curve(studio: Studio, l2: Any, without: Any, seat: str) -> Answer:
@@ -136,19 +146,6 @@ def _check_follows_sums(studio: Studio) -> None:
 def _position(fit: Fit, without: str | None) -> Answer:
     l2 = getattr(fit.model, "l2_", None)
     return {"steepness": float(fit.results.steepness), "l2": plain(l2), "without": without}
-
-
-def _levels(results: FitResults) -> list[Answer]:
-    """How many examples have which disagreement, and what each weighs."""
-    levels, at = distinct_levels(results.disagreement)
-    counts = np.bincount(at, minlength=len(levels))
-    some = np.unique(np.linspace(0, len(levels) - 1, min(len(levels), _MOST_LEVELS)).astype(np.intp))
-    totals = np.add.reduceat(counts, some)
-    weight = easiness(levels[some], results.steepness)
-    return [
-        {"disagreement": float(level), "examples": int(n), "weight": float(w)}
-        for level, n, w in zip(levels[some], totals, weight, strict=True)
-    ]
 
 
 def explore(
@@ -233,7 +230,8 @@ def annotator(studio: Studio, name: str, steepness: Any, l2: Any, without: Any, 
 
 def pairs(studio: Studio) -> Answer:
     """Agreement of pairs of annotators."""
-    return {"pairs": pairs_section.pairs(studio.session.labels)}
+    labels = studio.session.labels
+    return {"pairs": studio.section("pairs", lambda: pairs_section.pairs(labels))}
 
 
 def _margin(fit: Fit) -> Floats:
@@ -487,14 +485,17 @@ def coefficients(studio: Studio, fit: Fit) -> list[Answer]:
     coef: Array | None = getattr(fit.model, "coef_", None)
     if coef is None:
         return []
-    names, classes = studio.feature_names, _classes(fit.results.classes)
+    classes = _classes(fit.results.classes)
     of = classes[-1:] if len(coef) == 1 else classes
-    found = []
-    for name, values in zip(of, np.asarray(coef), strict=True):
-        largest = np.argsort(-np.abs(values), kind="stable")[:_MOST_COEFFICIENTS].tolist()
-        rows = [{"name": str(i) if names is None else named(names[i]), "value": float(values[i])} for i in largest]
-        found.append({"of": name, "total": len(values), "rows": rows})
-    return found
+    return [
+        {"of": name, "total": len(values), "rows": _largest(studio, values)}
+        for name, values in zip(of, np.asarray(coef), strict=True)
+    ]
+
+
+def _largest(studio: Studio, values: Floats) -> list[Answer]:
+    names, largest = studio.feature_names, np.argsort(-np.abs(values), kind="stable")[:_MOST_COEFFICIENTS].tolist()
+    return [{"name": str(i) if names is None else named(names[i]), "value": float(values[i])} for i in largest]
 
 
 def _classes(classes: Array | None) -> list[str]:

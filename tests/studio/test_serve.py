@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy.testing import assert_array_equal
 from studios import crowd
 
-from crowdwise.exceptions import BusyError
+from crowdwise.exceptions import BusyError, DataError, MissingDataError
+from crowdwise.runs import Settings, fit, open_run, read_inputs
+from crowdwise.studio._open import of_inputs, of_run
 from crowdwise.studio._serve import _bound, read_token, write_token
+from crowdwise.studio._views import VIEWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -142,3 +146,44 @@ def test_a_wheel_has_the_page_and_its_description() -> None:
     wanted = {str(path.relative_to(ROOT)) for path in static.rglob("*") if path.is_file()}
     assert wanted | {"crowdwise/studio/openapi.json"} <= held
     assert "crowdwise/studio/static/index.html" in held
+
+
+def test_a_run_is_opened_with_its_features_names_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels = write_labels(tmp_path)
+    X, _, _ = crowd()
+    rows = "".join(f"e{i},{','.join(map(str, row))}\n" for i, row in enumerate(X.tolist()))
+    Path("features.csv").write_text(f"id,size,age,height,width\n{rows}")
+    fit(labels, "features.csv", out="run", settings=Settings(model="ridge", steepness=2.0, l2=1.0))
+    studio, folder = of_run("run")
+    with studio.session:
+        found = VIEWS["model"](studio, None, None, None, "")
+        assert found["position"] == {"steepness": 2.0, "l2": 1.0, "without": None}
+        assert {row["name"] for row in found["coefficients"][0]["rows"]} == {"size", "age", "height", "width"}
+        assert_array_equal(studio.session.result.proba, open_run("run").model().results_.proba)
+        VIEWS["answer"](studio, "ann", 3, 1)
+    studio, folder = of_run("run")
+    with studio.session:
+        assert studio.session.people == ["ann"]
+        assert folder == Path("run")
+    Path("features.csv").write_text(f"id,size,age,height,width\n{rows}\n")
+    with pytest.raises(DataError, match="is not the file any more"):
+        of_run("run")
+    Path("features.csv").unlink()
+    with pytest.raises(MissingDataError, match="is not there any more"):
+        of_run("run")
+
+
+def test_another_crowd_does_not_go_on_in_the_same_folder(tmp_path: Path) -> None:
+    labels = write_labels(tmp_path)
+    of_inputs(read_inputs(labels), tmp_path).session.close()
+    labels.write_text(labels.read_text() + "e0,w9,good\n")
+    with pytest.raises(DataError, match="other labels"):
+        of_inputs(read_inputs(labels), tmp_path)
+
+
+def test_ratings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("example,annotator,label\na,b,1.5\na,c,2.5\n")
+    with pytest.raises(DataError, match="the studio is for classes"):
+        of_inputs(read_inputs(path, labels_as={"scale": "interval"}), tmp_path)
