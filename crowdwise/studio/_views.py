@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from crowdwise import formats
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._text import count
 from crowdwise.diagnosis import margins
-from crowdwise.exceptions import DataError
+from crowdwise.exceptions import CrowdWarning, DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.paper.theory import EasyFirstPerceptron
 from crowdwise.reporting import annotators as annotators_section
 from crowdwise.reporting import consensus as consensus_section
 from crowdwise.reporting import pairs as pairs_section
@@ -31,6 +34,8 @@ from crowdwise.studio._state import Position, Studio
 Answer = dict[str, Any]
 _MOST_LEVELS, _BINS, _MOST_COEFFICIENTS = 100, 40, 30
 _WHOLE_TEXT = 100_000
+# A perceptron is fed with at most so many examples, from so many on, and its mistakes are counted in so many regions.
+_MOST_FED, _LEAST_FED, _REGIONS = 5000, 10, 10
 _LAST, _CHECKED_ENOUGH = 10, 10
 
 
@@ -476,7 +481,34 @@ def model(studio: Studio, steepness: Any, l2: Any, without: Any, seat: str) -> A
         "classifier": quality["classifier"],
         "reliability": None if known is None else known.get("reliability"),
         "truth_check": known,
-        "theory": None,
+        "theory": studio.section("theory", lambda: theory(studio)),
+    }
+
+
+def theory(studio: Studio) -> Answer | None:
+    """Mistakes of a perceptron that is fed once, easy examples first, beside the most that it can make."""
+    session = studio.session
+    X, labels = session.X, session.labels
+    fed = np.flatnonzero(labels.labels_per_example)
+    fed = fed[:: max(len(fed) // _MOST_FED, 1)]
+    if X is None or sparse.issparse(X) or labels.classes is None or len(labels.classes) != 2 or len(fed) < _LEAST_FED:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrowdWarning)
+        perceptron = EasyFirstPerceptron(n_epochs=1, max_regions=_REGIONS).fit(np.asarray(X)[fed], labels[fed])
+    bound, per_region = perceptron.bound(), perceptron.mistakes_per_region_.tolist()
+    words = (
+        f"Fed with {count(len(fed), 'labelled example')}, easy ones first, a perceptron makes "
+        f"{count(bound.n_mistakes, 'mistake')}; it cannot make more than {bound.value:,.0f}."
+    )
+    return {
+        "bound": plain(bound.value),
+        "novikoff": plain(bound.novikoff),
+        "mistakes": bound.n_mistakes,
+        "examples": len(fed),
+        "theorem": 3 if bound.deviation > 0 else 2,
+        "regions": [{"region": k, "mistakes": n} for k, n in enumerate(per_region, start=1)],
+        "words": words,
     }
 
 

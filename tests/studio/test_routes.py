@@ -215,3 +215,14 @@ def test_exports(client: Client) -> None:
     assert "e3,'=cmd(),good" in lines  # stays text in a spreadsheet
     assert client.get("/export", {"format": "consensus"}).text.count("\n") == 61
     assert len(client.get("/export", {"format": "label-studio"}).json()) == 60
+
+
+def test_mistakes_stay_below_their_bound_while_answers_come_in(client: Client) -> None:
+    if not ask(client, "/start.json")["has"]["features"]:
+        assert ask(client, "/model.json")["theory"] is None
+        return
+    for row in range(0, 60, 20):
+        ask(client, "/answer.json", person="ann", row=row, code=row % 2)
+        found = ask(client, "/model.json")["theory"]
+        assert sum(region["mistakes"] for region in found["regions"]) == found["mistakes"] <= found["bound"]
+        assert found["examples"] == 60
