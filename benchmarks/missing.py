@@ -1,7 +1,7 @@
 """Table 2 where labels are missing: does weighting by disagreement still help, and what if annotators choose?
 
 The data are the paper's synthetic ones with the most noise (p = 1, labels that are too noisy drawn again). Of every
-example each annotator's label is missing with the same probability, or with more probability the nearer the example is to
+example each label is missing with the same probability, or with more probability the nearer the example is to
 the boundary ("they choose easy ones"), or the farther ("hard ones"), with the same share missing on the whole. The
 expert and the adversary choose as the others do. An example that nobody labelled takes no part.
 """
