@@ -1,124 +1,233 @@
 """A rare class: throw examples of the larger class away, as the paper did, or weight classes by the consensus?
 
-python benchmarks/imbalance.py                                  the table of docs/evidence/weighting.md
-python benchmarks/imbalance.py --crowds p=5 --versions 10       another crowd, ten versions of each data set
+python benchmarks/imbalance.py sets           one share of the rare class, 100 versions of six data sets
+python benchmarks/imbalance.py dials          shares of 1 to 50 %, four crowds; means over the six sets
+python benchmarks/imbalance.py frequencies    how well the share of the rare class is estimated
 
-Crowds: "p=5" are the paper's simulated annotators (ten, one who is always right and one who is always wrong), who
-disagree near the boundary; "even" are ten annotators who are right with a probability of their own, from 0.65 to
-0.95, anywhere. The same labels go to all methods; subsampling takes those of its examples. As in the paper, subsampling
-"by truth" looks at the truth to balance, and labels by which ridge regression on its majority vote ranks the test
-examples worse than chance are drawn again; "by vote" balances by the majority vote, which is all that one has in
-practice. Needs w1a, w2a, w3a and w5a in the data directory.
+A version has two thirds of each class to learn from and the rest to test; of the smaller class so many are kept that it
+has the wanted share. Crowds: "even" are ten annotators who are right with a probability of their own anywhere, from
+0.65 to 0.95; "p = 1" to "p = 5" are the paper's simulated annotators (ten, one always right and one always
+wrong), who err near the boundary of a linear model. Nothing is drawn again. All methods get the same labels. "By truth"
+drops examples of the larger class by the truth, as the paper did, "by vote" by the majority vote, which is all that one
+has in practice; "all" keeps all; "balanced" weights classes by the consensus of every round, "by frequencies" by the
+class frequencies that Dawid and Skene's model estimates once. AU-PRC is that of the wanted share in the test part too.
 """
 
 from __future__ import annotations
 
+import json
+import tempfile
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.datasets import make_classification
+from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
 from tables import Place, Run, bold_best, parser
 
-from crowdwise import CrowdLabels, CrowdRidgeClassifierCV, simulate_annotators
+from crowdwise import CrowdLabels, CrowdRidgeClassifierCV, aggregate, rate, simulate_annotators
 from crowdwise.datasets import fetch_libsvm
+from crowdwise.em import Confusion
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.model_selection import balanced_subsample
-from crowdwise.paper.reproduce.draws import Draw, too_noisy
 
-SETS = ("w1a", "w2a", "w3a", "w5a")
-CROWDS = {"p=5": 1, "even": 2}  # and a part of their seeds
-METHODS = ("by truth", "by vote", "all", "balanced")
-COLUMNS = ("data", "ROC by truth", *METHODS[1:], "PRC by truth", *METHODS[1:])
-PLACES = {crowd: Place("docs/evidence/weighting.md", f"imbalance {crowd}") for crowd in CROWDS}
+PAGE = "docs/evidence/weighting.md"
+# Web pages, census, genes, cells, patients, credit.
+SETS = ("w5a", "a5a", "splice_scale", "breast-cancer_scale", "diabetes_scale", "german.numer_scale")
+CROWDS = ("even", "p = 1", "p = 2", "p = 5")
+SHARES = (0.01, 0.05, 0.2, 0.5)
+MOST_NEGATIVE, FEWEST_POSITIVE, N_COMPONENTS, N_KNOWN = 400, 5, 50, 50
+METHODS = ("by truth", "by vote", "all", "balanced", "by frequencies")
+ESTIMATES = ("majority vote", "all labels", "`aggregate(labels)`", "Dawid and Skene", f"{N_KNOWN} known answers")
+PLACES = {part: Place(PAGE, f"imbalance {part}") for part in ("sets", "dials", "frequencies")}
 
 
-def labels_of(crowd: str, data: Any, subset: np.ndarray, rng: np.random.Generator) -> CrowdLabels:
+@cache
+def pool(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All examples of a set, at most so many; wide ones as components. +1 is the smaller class."""
+    if name == "simulated":
+        X, y = make_classification(900, 10, weights=(0.7,), random_state=0)
+        return X, np.where(y == 1, 1, -1)
+    data = fetch_libsvm(name)
+    X, truth = data.X, np.asarray(data.truth)
+    if sparse.issparse(X):
+        X = TruncatedSVD(N_COMPONENTS, random_state=0).fit_transform(X)
+    return X, truth if (truth > 0).mean() <= 0.5 else -truth
+
+
+def version(name: str, share: float, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Features and truth to learn from, with this share of the rare class, and to test."""
+    X, truth = pool(name)
+    parts = []
+    for side in (1, -1):
+        rows = rng.permutation(np.flatnonzero(truth == side))
+        parts.append((rows[: 2 * len(rows) // 3], rows[2 * len(rows) // 3 :]))
+    (positive, positive_test), (negative, negative_test) = parts
+    negative = negative[:MOST_NEGATIVE]
+    n_positive = max(round(share / (1 - share) * len(negative)), FEWEST_POSITIVE)
+    if n_positive > len(positive):
+        n_positive, negative = len(positive), negative[: round((1 - share) / share * len(positive))]
+    rows = rng.permutation(np.append(positive[:n_positive], negative))
+    test = np.append(positive_test, negative_test)
+    return X[rows], truth[rows], X[test], truth[test]
+
+
+def labels_of(crowd: str, X: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> CrowdLabels:
     """Labels of all training examples."""
     if crowd == "even":
-        right = rng.random((len(data.truth), 10)) < rng.uniform(0.65, 0.95, 10)
-        return CrowdLabels.from_matrix(np.where(right, data.truth[:, np.newaxis], -data.truth[:, np.newaxis]))
-    # As clear as in the paper's version, in which there is the subset only.
-    scores = RidgeClassifier(alpha=1.0).fit(data.X[subset], data.truth[subset]).decision_function(data.X)
+        right = rng.random((len(truth), 10)) < rng.uniform(0.65, 0.95, 10)
+        return CrowdLabels.from_matrix(np.where(right, truth[:, np.newaxis], -truth[:, np.newaxis]))
+    # As clear as in the paper's version, in which there is as much of either class.
+    subset = balanced_subsample(truth, random_state=rng)
+    scores = RidgeClassifier(alpha=1.0).fit(X[subset], truth[subset]).decision_function(X)
     scores = np.clip(scores / np.abs(scores[subset]).max(), -1, 1)
-    clarity = float(crowd.removeprefix("p="))
-    return simulate_annotators(
-        data.X, data.truth, 10, clarity=clarity, experts=1, adversaries=1, scores=scores, random_state=rng
-    )
+    clarity = float(crowd.removeprefix("p = "))
+    return simulate_annotators(X, truth, clarity=clarity, scores=scores, paper=True, random_state=rng)
 
 
-def version(crowd: str, data: Any, rng: np.random.Generator) -> tuple[np.ndarray, CrowdLabels]:
-    """A subset with as many examples of either class, and labels of all examples."""
-    for _ in range(1000):
-        subset = balanced_subsample(data.truth, random_state=rng)
-        labels = labels_of(crowd, data, subset, rng)
-        if not too_noisy(Draw(data.X[subset], labels[subset], data.X_test, data.truth_test)):
-            return subset, labels
-    raise RuntimeError("every version was too noisy")
+def dawid_skene(labels: CrowdLabels) -> float:
+    """The share of the rare class by the published model."""
+    prior = aggregate(labels, annotator_model=Confusion(), errors_in_common=False).class_prior
+    assert prior is not None
+    return float(np.clip(prior[-1], 1e-3, 1 - 1e-3)) if len(prior) > 1 else 1e-3
 
 
-def vote_subset(labels: CrowdLabels, rng: np.random.Generator) -> np.ndarray:
-    """As many examples of either class by the majority vote."""
+def work(labels: CrowdLabels, truth: np.ndarray, rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """Rows and class weights of the methods."""
+    everything = np.arange(len(truth))
     vote = labels.majority(tie="random", random_state=rng)
-    return balanced_subsample(vote, random_state=rng)
+    by_vote = balanced_subsample(vote, random_state=rng) if len(np.unique(vote)) > 1 else everything
+    frequency = dawid_skene(labels)
+    weights = {1: 0.5 / frequency, -1: 0.5 / (1 - frequency)}
+    return [
+        (balanced_subsample(truth, random_state=rng), None),
+        (by_vote, None),
+        (everything, None),
+        (everything, "balanced"),
+        (everything, weights),
+    ]
 
 
-@dataclass(frozen=True)
-class Trial:
-    """Areas under both curves of shape (2, n_methods), and the majority vote of a version."""
-
-    areas: np.ndarray
-    called_positive: float
-    really_positive: float
-
-
-def trial(crowd: str, data: Any, seed: list[int]) -> Trial:
-    """One version: its labels, and all methods on them."""
-    subset, labels = version(crowd, data, np.random.default_rng(seed))
-    by_vote = vote_subset(labels, np.random.default_rng([*seed, 1]))
-    work = (
-        (data.X[subset], labels[subset], None),
-        (data.X[by_vote], labels[by_vote], None),
-        (data.X, labels, None),
-        (data.X, labels, "balanced"),
+def areas(name: str, share: float, crowd: str, seed: int) -> list[list[float]]:
+    """AU-ROC and AU-PRC of the methods on one version."""
+    rng = np.random.default_rng(
+        [seed, SETS.index(name) if name in SETS else 9, CROWDS.index(crowd), round(100 * share)]
     )
-    areas = np.empty((2, len(METHODS)))
-    for m, (X, own, class_weight) in enumerate(work):
-        model = CrowdRidgeClassifierCV((0.0,), cv=5, tol=1e-5, class_weight=class_weight).fit(X, own)
-        scores = model.decision_function(data.X_test)
-        areas[:, m] = [measure(data.truth_test > 0, scores) for measure in (roc_auc_score, average_precision_score)]
-    positive = labels.majority() > 0
-    return Trial(areas, positive.mean(), (data.truth[positive] > 0).mean())
+    X, truth, X_test, truth_test = version(name, share, rng)
+    labels = labels_of(crowd, X, truth, rng)
+    weight = np.where(truth_test > 0, share / (truth_test > 0).mean(), (1 - share) / (truth_test < 0).mean())
+    found = []
+    for rows, class_weight in work(labels, truth, rng):
+        model = CrowdRidgeClassifierCV((0.0,), cv=5, tol=1e-4, class_weight=class_weight).fit(X[rows], labels[rows])
+        scores = model.decision_function(X_test)
+        roc = roc_auc_score(truth_test > 0, scores)
+        found.append([float(roc), float(average_precision_score(truth_test > 0, scores, sample_weight=weight))])
+    return np.transpose(found).tolist()
 
 
-def table(run: Run, crowd: str, sets: tuple[str, ...], n_versions: int) -> None:
-    """All data sets with the labels of one crowd."""
-    rows, votes = [], []
+def estimates(name: str, share: float, crowd: str, seed: int) -> list[list[float]]:
+    """The true share of the rare class in a version, and what each estimate says."""
+    rng = np.random.default_rng(
+        [seed, SETS.index(name) if name in SETS else 9, CROWDS.index(crowd), round(100 * share)]
+    )
+    X, truth, *_ = version(name, share, rng)
+    labels = labels_of(crowd, X, truth, rng)
+    result = aggregate(labels)
+    assert result.class_prior is not None
+    known = rng.choice(len(truth), N_KNOWN, replace=False)
+    corrected = rate(result, labels, truth=dict(zip(known.tolist(), truth[known], strict=True)), target=1).value
+    votes = labels.majority() > 0, labels.to_matrix() > 0
+    return [[float((truth > 0).mean()), *(float(vote.mean()) for vote in votes), float(result.class_prior[-1]),
+             dawid_skene(labels), float(corrected)]]  # fmt: skip
+
+
+class Kept:
+    """Results of trials, in a file if there is one: an interrupted run goes on."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.found = path, {}
+        if path is not None and path.exists():
+            self.found = dict(json.loads(line) for line in path.read_text().splitlines())
+
+    def mean(self, measure: Callable[..., list[list[float]]], cells: list[tuple[str, float, str, int]]) -> np.ndarray:
+        """The mean over versions."""
+        return np.mean([self._one(measure, *cell) for cell in cells], axis=0)
+
+    def _one(self, measure: Callable[..., list[list[float]]], *cell: Any) -> list[list[float]]:
+        key = json.dumps([measure.__name__, *cell])
+        if key not in self.found:
+            self.found[key] = measure(*cell)
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps([key, self.found[key]]) + "\n")
+        return self.found[key]
+
+
+def sets_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) -> None:
+    """Per set, at 5 %."""
+    rows = []
     for name in sets:
-        data = fetch_libsvm(name)
-        seeds = [[SETS.index(name), CROWDS[crowd], seed] for seed in range(n_versions)]
-        trials = [trial(crowd, data, seed) for seed in seeds]
-        means = np.mean([each.areas for each in trials], axis=0)
+        means = kept.mean(areas, [(name, 0.05, "even", seed) for seed in range(n_versions)])
         rows.append([name, *(cell for row in means for cell in bold_best([f"{mean:.3f}" for mean in row]))])
-        called, really = (
-            100 * np.mean([getattr(each, name) for each in trials]) for name in ("called_positive", "really_positive")
-        )
-        votes.append(f"{name} {called:.0f} % ({really:.0f} %)")
-    note = f"Examples that the majority vote calls positive (and how many of them are): {', '.join(votes)}."
-    run.table(PLACES[crowd], COLUMNS, rows, f"{n_versions} versions of each data set. {note}")
+        print(rows[-1], flush=True)
+    columns = ("data", *(f"{area} {method}" for area in ("ROC", "PRC") for method in METHODS))
+    run.table(PLACES["sets"], columns, rows, f"{n_versions} versions of each set, annotators who err evenly.")
+
+
+def dials_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) -> None:
+    """Means over sets, per crowd and share."""
+    rows = []
+    for crowd in CROWDS:
+        for share in SHARES:
+            cells = [(name, share, crowd, seed) for name in sets for seed in range(n_versions)]
+            means = kept.mean(areas, cells)[:, 1:]
+            rows.append(
+                [
+                    f"{crowd}, {share:.0%}",
+                    *(cell for row in means for cell in bold_best([f"{mean:.2f}" for mean in row])),
+                ]
+            )
+            print(rows[-1], flush=True)
+    columns = ("crowd, rare class", *(f"{area} {method}" for area in ("ROC", "PRC") for method in METHODS[1:]))
+    run.table(PLACES["dials"], columns, rows, f"{n_versions} versions of each of the {len(sets)} sets.")
+
+
+def frequencies_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) -> None:
+    """Means of the estimates, per crowd and share."""
+    rows = []
+    for crowd in CROWDS:
+        for share in SHARES[:-1]:
+            cells = [(name, share, crowd, seed) for name in sets for seed in range(n_versions)]
+            true, *means = kept.mean(estimates, cells)[0]
+            rows.append([crowd, f"{true:.1%}", *(f"{mean:.1%}" for mean in means)])
+    columns = ("crowd", "rare class", *ESTIMATES)
+    run.table(PLACES["frequencies"], columns, rows, f"{n_versions} versions of each of the {len(sets)} sets.")
+
+
+# Per part: its table, and how many versions.
+PARTS = {"sets": (sets_table, 100), "dials": (dials_table, 20), "frequencies": (frequencies_table, 100)}
 
 
 def main() -> None:
-    arguments = parser(__doc__)
-    arguments.add_argument("--crowds", nargs="+", choices=CROWDS, default=["even"])
-    arguments.add_argument("--versions", type=int, default=30, help="of each data set: %(default)s")
+    arguments = parser(__doc__, PARTS)
+    arguments.add_argument("--versions", type=int, help="of each data set")
+    default = Path(tempfile.gettempdir()) / "crowdwise-imbalance.jsonl"
+    arguments.add_argument("--keep", type=Path, default=default, help="results of trials so far: %(default)s")
     options = arguments.parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    run = Run(options, [PLACES[crowd] for crowd in options.crowds])
-    for crowd in options.crowds:
-        table(run, crowd, SETS[:1] if options.quick else SETS, 2 if options.quick else options.versions)
+    run = Run(options, [PLACES[part] for part in options.parts])
+    kept = Kept(None if options.quick else options.keep)
+    for part in options.parts:
+        table, n_versions = PARTS[part]
+        table(
+            run, kept, ("simulated",) if options.quick else SETS, 1 if options.quick else options.versions or n_versions
+        )
 
 
 if __name__ == "__main__":
