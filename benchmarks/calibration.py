@@ -25,9 +25,13 @@ PLACES = {part: Place("docs/evidence/models.md", f"calibration {part}") for part
 def calibration(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> tuple[float, float, float]:
     """Share right, mean probability of the class that is chosen, mean difference of the two within bins."""
     sure, right = proba.max(axis=1), proba.argmax(axis=1) == truth
+    return float(right.mean()), float(sure.mean()), calibration_error(sure, right, n_bins)
+
+
+def calibration_error(sure: np.ndarray, right: np.ndarray, n_bins: int = 10) -> float:
+    """Mean difference, within bins of equal size, of what is stated and how often it is right."""
     bins = np.array_split(np.argsort(sure, kind="stable"), n_bins)
-    error = sum(abs(sure[rows].mean() - right[rows].mean()) * len(rows) for rows in bins) / len(sure)
-    return float(right.mean()), float(sure.mean()), float(error)
+    return float(sum(abs(sure[rows].mean() - right[rows].mean()) * len(rows) for rows in bins if len(rows)) / len(sure))
 
 
 def shown(right: float, sure: float, error: float) -> str:

@@ -44,8 +44,9 @@ class Answers:
 
 
 Scores = Callable[[np.ndarray], np.ndarray]
-# Gives a class for every example, and what scores the classes of unseen examples if the method is a classifier.
-Fit = Callable[[], tuple[np.ndarray, Scores | None]]
+# Gives a class for every example, what scores the classes of unseen examples if the method is a classifier, and where
+# the method states it, how probable these classes are.
+Fit = Callable[[], tuple[np.ndarray, Scores | None] | tuple[np.ndarray, Scores | None, np.ndarray]]
 # Puts features (or None) and labels into the form that a package wants; the fit alone is timed.
 Method = Callable[[Any, Answers], Fit]
 
@@ -131,10 +132,11 @@ def play(method: Method, task: Task, repeat: int = 1) -> Iterator[dict[str, Any]
     for _ in range(repeat):
         fit = method(task.X, task.answers)
         clock = Clock()
-        codes, scores = fit()
+        codes, scores, *confidence = fit()
         times.append(clock.read())
     seconds, cpu_seconds = np.median(times, axis=0)
-    yield {"consensus": codes, "seconds": seconds, "cpu_seconds": cpu_seconds}
+    stated = {"confidence": confidence[0]} if confidence else {}
+    yield {"consensus": codes, "seconds": seconds, "cpu_seconds": cpu_seconds, **stated}
     clock = Clock()
     is_separate = scores is None and task.X is not None
     if is_separate:
@@ -142,7 +144,7 @@ def play(method: Method, task: Task, repeat: int = 1) -> Iterator[dict[str, Any]
     yield {"cpu_seconds": clock.read()[1] if is_separate else np.nan}
     for rows, X, X_test in task.splits:
         if len(rows) < task.answers.n_examples:
-            codes, scores = method(X, task.answers.of(rows))()
+            codes, scores, *_ = method(X, task.answers.of(rows))()
             if scores is None:
                 scores, _ = same_classifier(X, codes, task.answers.n_classes)
         yield {"scores": scores(X_test)}

@@ -29,7 +29,7 @@ from sklearn.datasets import make_classification
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
-from tables import Place, Run, bold_best, parser
+from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifierCV, aggregate, rate, simulate_annotators
 from crowdwise.datasets import fetch_libsvm
@@ -169,15 +169,19 @@ class Kept:
         return self.found[key]
 
 
+def both(means: np.ndarray, digits: int) -> list[str]:
+    """A cell per method: AU-ROC/AU-PRC."""
+    return [f"{roc:.{digits}f}/{prc:.{digits}f}" for roc, prc in zip(*means, strict=True)]
+
+
 def sets_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) -> None:
     """Per set, at 5 %."""
     rows = []
     for name in sets:
-        means = kept.mean(areas, [(name, 0.05, "even", seed) for seed in range(n_versions)])
-        rows.append([name, *(cell for row in means for cell in bold_best([f"{mean:.3f}" for mean in row]))])
+        rows.append([name, *both(kept.mean(areas, [(name, 0.05, "even", seed) for seed in range(n_versions)]), 3)])
         print(rows[-1], flush=True)
-    columns = ("data", *(f"{area} {method}" for area in ("ROC", "PRC") for method in METHODS))
-    run.table(PLACES["sets"], columns, rows, f"{n_versions} versions of each set, annotators who err evenly.")
+    note = f"AU-ROC/AU-PRC: 5 % of a rare class, annotators who err evenly, {n_versions} versions of each set."
+    run.table(PLACES["sets"], ("data", *METHODS), rows, note)
 
 
 def dials_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) -> None:
@@ -186,16 +190,10 @@ def dials_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) ->
     for crowd in CROWDS:
         for share in SHARES:
             cells = [(name, share, crowd, seed) for name in sets for seed in range(n_versions)]
-            means = kept.mean(areas, cells)[:, 1:]
-            rows.append(
-                [
-                    f"{crowd}, {share:.0%}",
-                    *(cell for row in means for cell in bold_best([f"{mean:.2f}" for mean in row])),
-                ]
-            )
+            rows.append([f"{crowd}, {share:.0%}", *both(kept.mean(areas, cells)[:, 1:], 2)])
             print(rows[-1], flush=True)
-    columns = ("crowd, rare class", *(f"{area} {method}" for area in ("ROC", "PRC") for method in METHODS[1:]))
-    run.table(PLACES["dials"], columns, rows, f"{n_versions} versions of each of the {len(sets)} sets.")
+    note = f"Means over the {len(sets)} sets, {n_versions} versions of each."
+    run.table(PLACES["dials"], ("crowd, rare class", *METHODS[1:]), rows, note)
 
 
 def frequencies_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: int) -> None:
@@ -207,7 +205,7 @@ def frequencies_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: i
             true, *means = kept.mean(estimates, cells)[0]
             rows.append([crowd, f"{true:.1%}", *(f"{mean:.1%}" for mean in means)])
     columns = ("crowd", "rare class", *ESTIMATES)
-    run.table(PLACES["frequencies"], columns, rows, f"{n_versions} versions of each of the {len(sets)} sets.")
+    run.table(PLACES["frequencies"], columns, rows, f"Means over the {len(sets)} sets, {n_versions} versions of each.")
 
 
 # Per part: its table, and how many versions.

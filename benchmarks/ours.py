@@ -30,12 +30,25 @@ def crowd_labels(answers: Answers) -> CrowdLabels:
     return CrowdLabels.from_table(table, **{name: np.arange(size) for name, size in sizes.items()})
 
 
-def from_labels(consensus: Callable[[CrowdLabels], np.ndarray]) -> Method:
-    """A method that looks at labels alone."""
+def majority(X: Any, answers: Answers) -> Fit:
+    """The majority vote, and its share of the votes."""
+    labels = crowd_labels(answers)
+    tally = np.zeros((answers.n_examples, answers.n_classes))
+    np.add.at(tally, (answers.example, answers.value), 1.0)
+    return lambda: (labels.majority(), None, tally.max(axis=1) / np.maximum(tally.sum(axis=1), 1.0))
+
+
+def aggregated(**settings: Any) -> Method:
+    """The consensus of labels alone."""
 
     def given(X: Any, answers: Answers) -> Fit:
         labels = crowd_labels(answers)
-        return lambda: (consensus(labels), None)
+
+        def fit() -> tuple[np.ndarray, None, np.ndarray]:
+            result = aggregate(labels, **settings)
+            return result.label, None, result.confidence
+
+        return fit
 
     return given
 
@@ -46,11 +59,11 @@ def model(make: Callable[[float], Any], labels_alone: bool = False, tuned: bool 
     def given(X: np.ndarray, answers: Answers) -> Fit:
         labels = crowd_labels(answers)
 
-        def fit() -> tuple[np.ndarray, Any]:
+        def fit() -> tuple[np.ndarray, Any, np.ndarray]:
             C = same_classifier(X, labels.majority(), answers.n_classes)[1] if tuned else 1.0
             fitted = make(C).fit(X, labels)
-            consensus = fitted.results_.label_consensus.label if labels_alone else fitted.consensus_
-            return consensus, lambda rows: class_scores(fitted, rows)
+            consensus = fitted.results_.label_consensus if labels_alone else fitted.results_.consensus
+            return consensus.label, lambda rows: class_scores(fitted, rows), consensus.confidence
 
         return fit
 
@@ -79,10 +92,10 @@ def any_logistic(steepness: float) -> Callable[[float], Any]:
 
 
 LABELS_ONLY: dict[str, Method] = {
-    "majority": from_labels(lambda labels: labels.majority()),
-    "aggregate": from_labels(lambda labels: aggregate(labels).label),
-    "aggregate confusion": from_labels(lambda labels: aggregate(labels, annotator_model=Confusion()).label),
-    "aggregate one coin": from_labels(lambda labels: aggregate(labels, annotator_model=OneCoin()).label),
+    "majority": majority,
+    "aggregate": aggregated(),
+    "aggregate confusion": aggregated(annotator_model=Confusion()),
+    "aggregate one coin": aggregated(annotator_model=OneCoin()),
 }
 # A number is the steepness: 0 is without weights. "tuned" has the C that cross-validation on the majority vote chooses.
 # "default" is what one gets without choosing anything.

@@ -34,6 +34,21 @@ def crowd_kit(name: str) -> Method:
     return given
 
 
+def dawid_skene(X: Any, answers: Answers) -> Fit:
+    """Dawid and Skene of crowd-kit, with its probabilities."""
+    import crowdkit.aggregation
+    import pandas as pd
+
+    table = pd.DataFrame({"task": answers.example, "worker": answers.annotator, "label": answers.value})
+
+    def fit() -> tuple[np.ndarray, None, np.ndarray]:
+        proba = crowdkit.aggregation.DawidSkene().fit_predict_proba(table)
+        proba = proba.reindex(range(answers.n_examples)).fillna(0)
+        return proba.columns.to_numpy()[proba.to_numpy().argmax(axis=1)], None, proba.to_numpy().max(axis=1)
+
+    return fit
+
+
 def label_model(X: Any, answers: Answers) -> Fit:
     """Snorkel's model of labelling functions, with its default settings: annotators are the functions."""
     from snorkel.labeling.model import LabelModel
@@ -56,13 +71,13 @@ def crowdlab(X: np.ndarray, answers: Answers) -> Fit:
     matrix = answers.matrix()
     matrix = matrix[:, ~np.isnan(matrix).all(axis=0)]  # it refuses annotators without labels
 
-    def fit() -> tuple[np.ndarray, None]:
+    def fit() -> tuple[np.ndarray, None, np.ndarray]:
         majority = get_majority_vote_label(matrix, verbose=False)
         _, C = same_classifier(X, majority, answers.n_classes)
         proba = cross_val_predict(plain_logistic(C), X, majority, cv=5, method="predict_proba")
         proba = spread(proba, np.unique(majority), answers.n_classes)
-        result = get_label_quality_multiannotator(matrix, proba, verbose=False)
-        return result["label_quality"]["consensus_label"].to_numpy(), None
+        result = get_label_quality_multiannotator(matrix, proba, verbose=False)["label_quality"]
+        return result["consensus_label"].to_numpy(), None, result["consensus_quality_score"].to_numpy()
 
     return fit
 
@@ -88,7 +103,7 @@ def raykar(X: np.ndarray, answers: Answers) -> Fit:
 def method_of(name: str) -> Method:
     """The peer of this name."""
     if name in CROWD_KIT:
-        return crowd_kit(CROWD_KIT[name])
+        return dawid_skene if CROWD_KIT[name] == "DawidSkene" else crowd_kit(CROWD_KIT[name])
     return label_model if name == "snorkel LabelModel" else WITH_FEATURES[name]
 
 
