@@ -25,7 +25,8 @@ from crowds import answers_of, peers_python, run_method
 from tables import Place, Run, parser
 from trust_sets import FAMILIES, Crowd, all_rows, draws
 
-PLACES = {"labels": Place("README.md", "beside labels"), "features": Place("README.md", "beside features")}
+PAGES = ("README.md", "docs/evidence/index.md")
+PLACES = {part: [Place(page, f"beside {part}") for page in PAGES] for part in ("labels", "features")}
 VOTES, DEFAULT = "crowdwise majority", "crowdwise default"
 TITLES = {
     VOTES: "majority vote",
@@ -106,8 +107,9 @@ def table(run: Run, part: str, pythons: dict[str, str], limit: float) -> None:
             cells = f"{np.mean(each.accuracy):.3f}", worst, f"{np.mean(each.error):.3f}", f"{sum(each.seconds):.2g}"
             rows.append([TITLES[method], *cells])
     what = "labels alone" if part == "labels" else "labels and features"
-    note = f"{len(crowds)} public sets: mean accuracy and calibration error, the worst difference, CPU seconds together."
-    run.table(PLACES[part], (what, *COLUMNS), rows, note)
+    note = f"{len(crowds)} public sets: mean accuracy, worst difference, mean calibration error, CPU seconds of all."
+    for place in PLACES[part]:
+        run.table(place, (what, *COLUMNS), rows, note)
 
 
 def main() -> None:
@@ -116,7 +118,7 @@ def main() -> None:
     arguments.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
     arguments.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
     options = arguments.parse_args()
-    run = Run(options, [PLACES[part] for part in options.parts])
+    run = Run(options, [place for part in options.parts for place in PLACES[part]])
     os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that fit
     pythons = {"ours": sys.executable}
     if not options.quick:
