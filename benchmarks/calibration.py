@@ -41,7 +41,7 @@ def shown(right: float, sure: float, error: float) -> str:
 def with_features(run: Run) -> None:
     """`CrowdLogisticClassifier` on unseen examples, and its consensus."""
     rows = []
-    for name in ("medical_cause",) if run.quick else WITH_FEATURES:
+    for name in ("zencrowd_us",) if run.quick else WITH_FEATURES:
         data, model = load(name), CrowdLogisticClassifier()
         found = [
             calibration(model.fit(part.X, data.labels[part.rows]).predict_proba(part.X_test), part.truth_test)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import lzma
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -120,6 +120,12 @@ def column(situation: str, draw: Callable, n_trials: int) -> list[str]:
     ]
 
 
+def fewer_mistakes(cells: Sequence[str]) -> tuple[float, float]:
+    """By how many percent the easiest-first order makes fewer mistakes than a random one: least and most."""
+    saved = [100 * (1 - easiest / random) for easiest, random, _ in (map(float, cell.split("/")) for cell in cells)]
+    return min(saved), max(saved)
+
+
 def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--trials", type=int, default=30)
@@ -132,7 +138,11 @@ def main() -> None:
         names = (f"{situation}: mistakes", "accuracy", "bounds")
         rows += [[name, *cells] for name, cells in zip(names, zip(*columns, strict=True), strict=True)]
     note = f"Easiest/random/hardest first, and Theorem 2 or 3/Novikoff: means of {n_trials} trials of one pass."
-    run.table(PLACE, ("", *sets), rows, note)
+    fewer = [fewer_mistakes(row[1:]) for row in rows if row[0].endswith("mistakes")]
+    ranges = " and ".join(
+        f"{name}: {low:.0f} to {high:.0f} %" for name, (low, high) in zip(SITUATIONS, fewer, strict=True)
+    )
+    run.table(PLACE, ("", *sets), rows, f"{note} Mistakes that the easiest-first order saves ({ranges}).")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from tables import ROOT, Place, Run, parser
 
 from crowdwise import CrowdLabels, aggregate, error_correlation
-from crowdwise.datasets._store import data_directory
+from crowdwise.datasets import data_directory, fetch_crowd
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/judges.md"
@@ -84,6 +84,14 @@ def load(name: str) -> Judges:
     return Judges(name, labels, np.array([classes.index(truth[task]) for task in labels.examples.tolist()]))
 
 
+def crowd(name: str) -> Judges:
+    """A crowd of people, as if they were judges."""
+    data = fetch_crowd(name)
+    assert data.labels.classes is not None
+    place = {known: k for k, known in enumerate(data.labels.classes.tolist())}
+    return Judges(name, data.labels, np.array([place[value] for value in data.truth.tolist()]))
+
+
 def ours(judges: Judges, known: np.ndarray) -> np.ndarray:
     """`aggregate` with these truths."""
     assert judges.labels.classes is not None
@@ -132,7 +140,7 @@ def with_truths(judges: Judges, method: Method, n_draws: int) -> tuple[float, fl
 
 def table(run: Run, options: Namespace) -> None:
     """A row per set."""
-    rows, n_draws = [], 2 if options.quick else 30
+    rows, found, n_draws = [], [], 2 if options.quick else 30
     for judges in chosen_sets(options):
         result, independent = (aggregate(judges.labels, errors_in_common=common) for common in (True, False))
         assert judges.labels.classes is not None
@@ -145,18 +153,31 @@ def table(run: Run, options: Namespace) -> None:
             *with_truths(judges, ours, n_draws),
             with_truths(judges, stack, n_draws)[0],
         )
+        found.append(values)
         cells = [f"{value:.3f}" for value in values]
         rows.append([judges.name, f"{number:.1f} of {judges.labels.n_annotators}", *cells])
-    run.table(PLACE, COLUMNS, rows)
+    run.table(PLACE, COLUMNS, rows, in_words(np.array(found)))
+
+
+def in_words(values: np.ndarray) -> str:
+    """How often truths help, and how far confidence is off; a row of numbers per set."""
+    votes, alone, stated, _, known, stated_known, stack = values.T
+    wins = [int((known > other).sum()) for other in (votes, stack, alone)]
+    off = stated_known - known
+    return (
+        f"With {N_TRUTHS} truths, more accurate than the majority on {wins[0]} of {len(values)} sets, than logistic "
+        f"regression on the votes on {wins[1]}, and than without truths on {wins[2]}. Confidence is then within 5 points "
+        f"of accuracy on {int((np.abs(off) < 0.05).sum())}; without truths it is up to {100 * (stated - alone).max():.0f} "
+        "points too high."
+    )
 
 
 NOBODY = np.empty(0, dtype=np.intp)
 
 
 def chosen_sets(options: Namespace) -> Iterator[Judges]:
-    """The sets that were asked for; one in a quick run."""
-    names = options.sets or set_names()
-    yield from map(load, names[:1] if options.quick else names)
+    """The sets that were asked for; a crowd that comes with the package in a quick run."""
+    yield from [crowd("bluebirds")] if options.quick else map(load, options.sets or set_names())
 
 
 def picture(run: Run, options: Namespace) -> None:

@@ -119,6 +119,74 @@ def test_a_table_made_by_hand_is_noticed():
     assert numbers_outside(f"<!-- table: x -->\n{row}\n<!-- end -->") == []
 
 
+TABLES = re.compile(r"<!-- table: .*?<!-- end -->", flags=re.DOTALL)
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`|\]\([^)]*\)", flags=re.DOTALL | re.MULTILINE)
+# Decimals, percentages, points, and so many of so many: what was measured looks like one of these.
+NUMBERS = re.compile(
+    r"(?<![\w.])\d*\.\d+\b(?!\.)|\b\d+(?=%| %| points?\b)|\b\d+(?= of \d)|(?<= of )\d+\b|\b\d+(?= to \d+ ?%)"
+)
+
+
+def numbers(text):
+    return [float(number) for number in NUMBERS.findall(text)]
+
+
+def not_in_tables(text):
+    """Numbers in the sentences of a page that none of its tables has: nothing wrote them, or they are stale."""
+    known = {float(number) for table in TABLES.findall(text) for number in re.findall(r"\d*\.?\d+", table)}
+    return [number for number in numbers(CODE.sub("", TABLES.sub("", text))) if number not in known]
+
+
+# What pages define or quote; everything else in their sentences must be in one of their tables.
+DEFINED = {
+    "README.md": {3.11},
+    "data.md": {2.0},  # Apache 2.0
+    "reproduction.md": {0.01, 0.02},  # the level of the tests, and how near to the boundary no example is
+    "weighting.md": {30.0},  # share of the examples that mislead
+}
+# Its sentences are written anew together with its tables.
+UNCHECKED = {"trust.md"}
+EVIDENCE = [page for page in PAGES if page.parent.name == "evidence" or page.name == "README.md"]
+
+
+@pytest.mark.parametrize("page", EVIDENCE, ids=names(EVIDENCE))
+def test_numbers_in_sentences_are_those_of_the_tables(page):
+    if page.name in UNCHECKED:
+        pytest.skip("its sentences are written together with its tables")
+    found = not_in_tables(page.read_text(encoding="utf-8"))
+    assert [number for number in found if number not in DEFINED.get(page.name, ())] == []
+
+
+def test_a_stale_number_in_a_sentence_is_noticed():
+    table = "<!-- table: x -->\n| a | 0.81 | 12 of 20 | 7% |\n<!-- end -->"
+    assert not_in_tables(f"It is 0.81 on 12 of 20, and 7% off.\n{table}") == []
+    assert not_in_tables(f"It is 0.82 on 13 of 20, and 8% off, .5 here.\n{table}") == [0.82, 13.0, 8.0, 0.5]
+
+
+# Quoted from others, or examples.
+QUOTED = {"method.md": set(), "results.md": {0.9, 0.05, 95.0, 90.0, 0.3}}
+
+
+@pytest.mark.parametrize("name", sorted(QUOTED))
+def test_constants_on_pages_are_those_of_the_code(name):
+    limits = (ROOT / "crowdwise" / "_limits.py").read_text(encoding="utf-8")
+    known = {float(number) for number in re.findall(r"\d*\.?\d+(?:e-?\d+)?", limits)}
+    found = numbers(CODE.sub("", (DOCS / name).read_text(encoding="utf-8")))
+    assert [number for number in found if number not in known | QUOTED[name]] == []
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    reached, todo = set(), [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page not in reached:
+            reached.add(page)
+            text = re.sub(r"```\{toctree\}.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+            links = re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", text)
+            todo += [(page.parent / link).resolve() for link in links]
+    assert [name_of(page) for page in PAGES if page.resolve() not in reached] == []
+
+
 MADE = re.compile(
     r"<sub>`python (?P<script>\S+)[^`]*`, \d{4}-\d\d-\d\d, (no commit|commit [0-9a-f]{10}( with later changes)?), "
     r"\d+ s</sub>"
