@@ -163,12 +163,11 @@ def in_words(values: np.ndarray) -> str:
     """How often truths help, and how far confidence is off; a row of numbers per set."""
     votes, alone, stated, _, known, stated_known, stack = values.T
     wins = [int((known > other).sum()) for other in (votes, stack, alone)]
-    off = stated_known - known
+    near, too_high = int((np.abs(stated_known - known) < 0.05).sum()), 100 * (stated - alone).max()
     return (
         f"With {N_TRUTHS} truths, more accurate than the majority on {wins[0]} of {len(values)} sets, than logistic "
-        f"regression on the votes on {wins[1]}, and than without truths on {wins[2]}. Confidence is then within 5 points "
-        f"of accuracy on {int((np.abs(off) < 0.05).sum())}; without truths it is up to {100 * (stated - alone).max():.0f} "
-        "points too high."
+        f"regression on the votes on {wins[1]}, and than without truths on {wins[2]}. Confidence is then within 5 "
+        f"points of accuracy on {near}; without truths it is up to {too_high:.0f} points too high."
     )
 
 
