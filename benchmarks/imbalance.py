@@ -209,7 +209,7 @@ def frequencies_table(run: Run, kept: Kept, sets: tuple[str, ...], n_versions: i
 
 
 # Per part: its table, and how many versions.
-PARTS = {"sets": (sets_table, 100), "dials": (dials_table, 20), "frequencies": (frequencies_table, 100)}
+PARTS = {"sets": (sets_table, 100), "dials": (dials_table, 20), "frequencies": (frequencies_table, 20)}
 
 
 def main() -> None:

@@ -19,10 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from crowdwise.crowd import disagreement
 from crowdwise.paper.reproduce.draws import draw_usable, synthetic
-from crowdwise.paper.reproduce.following_folds import MAX_ROUNDS, TOL, tuned
-from crowdwise.paper.reproduce.stratified_ridge import N_FOLDS, stratified_folds
 from crowdwise.paper.reproduce.table2 import STEEPNESSES
 from crowdwise.paper.reproduce.trials import trial_seed
+from crowdwise.paper.reproduce.tuning import MAX_ROUNDS, N_FOLDS, TOL, stratified_folds, tuned
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 
 

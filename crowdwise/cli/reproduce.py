@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.console import show
-from crowdwise.paper.reproduce import EXPERIMENTS, PROTOCOL, Options, Report, reproduce
+from crowdwise.paper.reproduce import EXPERIMENTS, PROTOCOL, Options, Report, module_of, reproduce
 from crowdwise.paper.reproduce.paper import TABLE3
 
 
@@ -92,7 +91,7 @@ def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wante
         raise click.UsageError(str(error)) from error
     names = EXPERIMENTS if what == "all" else (what,)
     for name in names:
-        import_module(f"crowdwise.paper.reproduce.{name}")
+        module_of(name)
     started()
     reports = [reproduce(name, options) for name in names]
     show(_as_json(reports) if as_json else "\n\n".join(report.as_text() for report in reports))

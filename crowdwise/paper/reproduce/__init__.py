@@ -1,12 +1,13 @@
 """Every table and figure of the paper, by name.
 
-Each is one module here with a function ``reproduce(options)`` that leaves a directory with the rows (CSV), the
-table (Markdown and LaTeX) or the picture (PNG and PDF), and a ``run.json`` that says what was run.
+Each leaves a directory with the rows (CSV), the table (Markdown and LaTeX) or the picture (PNG and PDF), and a
+``run.json`` that says what was run.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from crowdwise.paper.reproduce.experiment import Options, Report
 
@@ -40,10 +41,14 @@ def reproduce(name: str, options: Options | None = None) -> Report:
     """
     if name not in (*EXPERIMENTS, PROTOCOL):
         raise ValueError(f"no table or figure is called {name!r}; there are {', '.join(EXPERIMENTS)} and {PROTOCOL}.")
-    # Imported by name: a table needs no plotting library, and starting up stays quick.
-    module = import_module(f"crowdwise.paper.reproduce.{name}")
-    report: Report = module.reproduce(options or Options())
+    module, options = module_of(name), options or Options()
+    report: Report = module.reproduce(name, options) if name.startswith("figure") else module.reproduce(options)
     return report
+
+
+def module_of(name: str) -> Any:
+    """The module of a table or figure; imported by name, so that starting up stays quick."""
+    return import_module(f"crowdwise.paper.reproduce.{'figures' if name.startswith('figure') else name}")
 
 
 __all__ = ["EXPERIMENTS", "PROTOCOL", "Options", "Report", "reproduce"]

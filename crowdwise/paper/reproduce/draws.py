@@ -1,22 +1,33 @@
-"""A generator -> training examples with the labels of twelve annotators, and test examples with their truth."""
+"""A generator -> a version of a data set with labels of twelve annotators -> how tuned models do on test examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.utils import Bunch
 
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_selection import balanced_subsample
-from crowdwise.paper.reproduce.stratified_ridge import tuned_ridge
+from crowdwise.paper.reproduce.rows import Row
+from crowdwise.paper.reproduce.tuning import tuned, tuned_ridge
 from crowdwise.simulate import simulate_annotators
 
+# What a row holds besides the setting and the trial.
+COLUMNS: dict[str, type] = {
+    "steepness": float,
+    "roc": float,
+    "prc": float,
+    "l2": float,
+    "n_rounds": int,
+    "converged": int,
+    "redrawn": int,
+}
 _MOST_REDRAWS = 1000
 _TRAINING_SHARE = 0.75  # of a benchmark data set that has no test part
 
@@ -79,3 +90,23 @@ def too_noisy(drawn: Draw) -> bool:
     """Whether tuned ridge regression on the majority vote, 0 for a tie, has a test AU-ROC below one half."""
     vote = np.sign(drawn.labels.to_matrix().sum(axis=1))
     return bool(roc_auc_score(drawn.truth_test, tuned_ridge(drawn.X, vote).scores(drawn.X_test)) < 0.5)
+
+
+def measure(drawn: Draw, steepnesses: Sequence[float]) -> list[Row]:
+    """A row for steepness 0 and one for every other: the areas under both curves, and how the fit went."""
+    positive = drawn.truth_test > 0
+    rows = []
+    for model in tuned(drawn.X, drawn.labels, [0.0, *steepnesses]):
+        scores = drawn.X_test @ model.coef  # an intercept changes no order
+        rows.append(
+            {
+                "steepness": float(model.steepness),
+                "roc": float(roc_auc_score(positive, scores)),
+                "prc": float(average_precision_score(positive, scores)),
+                "l2": model.l2,
+                "n_rounds": model.n_rounds,
+                "converged": int(model.converged),
+                "redrawn": drawn.redrawn,
+            }
+        )
+    return rows

@@ -17,9 +17,8 @@ from crowdwise.exceptions import DataError
 from crowdwise.features import Recipe
 from crowdwise.formats._names import candidates
 from crowdwise.labels._encode import as_objects, encode
-from crowdwise.paper.reproduce.draws import benchmark, draw_usable
+from crowdwise.paper.reproduce.draws import benchmark, draw_usable, measure
 from crowdwise.paper.reproduce.experiment import Options, Report
-from crowdwise.paper.reproduce.measures import measure
 from crowdwise.paper.reproduce.rows import Key, Row
 from crowdwise.paper.reproduce.table2 import run
 from crowdwise.paper.reproduce.table4 import CLARITY, STEEPNESSES, fingerprint

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from crowdwise.paper.reproduce import seeds
-from crowdwise.paper.reproduce.draws import draw_usable, synthetic
+from crowdwise.paper.reproduce.draws import COLUMNS, draw_usable, measure, synthetic
 from crowdwise.paper.reproduce.experiment import Options, Report, save
-from crowdwise.paper.reproduce.measures import COLUMNS, measure
 from crowdwise.paper.reproduce.paper import TABLE2, Synthetic
 from crowdwise.paper.reproduce.rows import Key, Row
 from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.tables import Table
 from crowdwise.paper.reproduce.trials import Work, run_trials, trial_seed
-from crowdwise.paper.reproduce.wins import Wins, p_text, wins_by_steepness
+from crowdwise.paper.reproduce.wins import SIGNIFICANT, TOLERANCE, Wins, p_text, wins_by_steepness
 
 CLARITIES = (1.0, 2.0, 5.0)
 STEEPNESSES = (0.1, 1.0, 2.0, 5.0)
@@ -33,7 +33,7 @@ def reproduce(options: Options) -> Report:
     if options.seeds > 1:
         per_seed = [replace(options, seed=options.seed + i, seeds=1) for i in range(options.seeds)]
         place = options.out / "table2-seeds"
-        return seeds.report(place, [reproduce(replace(run, out=place / f"seed{run.seed}")) for run in per_seed])
+        return seeds_report(place, [reproduce(replace(run, out=place / f"seed{run.seed}")) for run in per_seed])
     steepnesses = options.steepnesses or STEEPNESSES
     work = partial(trial_rows, options=options, steepnesses=steepnesses)
     return run("table2", options, work, CLARITIES, steepnesses, TABLE2, {})
@@ -129,7 +129,7 @@ def table(summary: dict[str, Any]) -> Table:
     notes = [
         f"{summary['trials']} data sets per setting, seed {summary['seed']}; too noisy ones were {redraw}. Means are "
         "weighted / unweighted; p-values are of the two-sided Wilcoxon signed-rank test. "
-        f"{summary['unsettled']} of {summary['fits']} fits did not settle.",
+        f"{summary['unsettled']} of {summary['fits']} fits did not settle."
     ]
     if "note" in summary:
         notes.append(f"{summary['note']}.")
@@ -153,3 +153,89 @@ def _cells(setting: dict[str, Any]) -> list[str]:
         means.append(f"{wins.mean:.3f} / {wins.mean_unweighted:.3f}")
     place = f"α={setting['steepness']:g}, p={setting['clarity']:g}"
     return [place, *counts, *means, f"{setting['redrawn']}", setting["verdict"]]
+
+
+# ---------------------------------------------------------------------- several seeds
+
+
+def seeds_report(path: Path, reports: Sequence[Report]) -> Report:
+    """Put reports of table 2, a seed each, together."""
+    with open_run(path, "table2-seeds", {}, {"seeds": [one.summary["seed"] for one in reports]}) as folder:
+        summary = summarize_seeds([one.summary for one in reports])
+        return save(folder, "table2-seeds", summary, seeds_table(summary))
+
+
+def summarize_seeds(runs: Sequence[Any]) -> dict[str, Any]:
+    """For every setting: the wins of all seeds, how often they are significant, and how often it agrees."""
+    settings = []
+    for same in zip(*(run["settings"] for run in runs), strict=True):
+        first = same[0]
+        settings.append(
+            {
+                "clarity": first["clarity"],
+                "steepness": first["steepness"],
+                "paper": first["paper"],
+                **{
+                    measure: {
+                        "wins": [one[measure]["wins"] for one in same],
+                        "significant": sum(one[measure]["p_value"] <= SIGNIFICANT for one in same),
+                    }
+                    for measure in ("roc", "prc")
+                },
+                "redrawn": [one["redrawn"] for one in same],
+                "within": sum(_within(one) for one in same),
+                "agrees": sum(one["verdict"] == "agrees" for one in same),
+                "verdicts": [one["verdict"] for one in same],
+            }
+        )
+    return {"seeds": [run["seed"] for run in runs], "trials": runs[0]["trials"], "settings": settings}
+
+
+def _within(setting: dict[str, Any]) -> bool:
+    """Whether both counts of wins are near the paper's; at p = 2 and 5 the verdict does not ask for that."""
+    paper = setting["paper"]
+    return bool(paper) and all(Wins(**setting[m]).agrees(paper[f"{m}_wins"]) for m in ("roc", "prc"))
+
+
+def seeds_table(summary: dict[str, Any]) -> Table:
+    """The summary as a table."""
+    n_seeds = len(summary["seeds"])
+    rows = [
+        [
+            f"α={setting['steepness']:g}, p={setting['clarity']:g}",
+            *(
+                cell
+                for measure in ("roc", "prc")
+                for cell in (
+                    _range(setting[measure]["wins"], setting["paper"] and setting["paper"][f"{measure}_wins"]),
+                    f"{setting[measure]['significant']}",
+                )
+            ),
+            _range(setting["redrawn"], None),
+            f"{setting['within']}",
+            f"{setting['agrees']}",
+        ]
+        for setting in summary["settings"]
+    ]
+    columns = [
+        "setting",
+        "AU-ROC wins",
+        "significant",
+        "AU-PRC wins",
+        "significant",
+        "redrawn",
+        f"within {TOLERANCE:g}",
+        "agrees",
+    ]
+    notes = [
+        f"Seeds {summary['seeds'][0]} to {summary['seeds'][-1]}, {summary['trials']} data sets per setting each. Wins "
+        f"and redrawn data sets: least, median, most over the {n_seeds} seeds, in brackets the paper's. The other "
+        f"columns count seeds: in how many p <= {SIGNIFICANT:g}, in how many both counts are within {TOLERANCE:g} wins "
+        "of the paper's, and in how many the setting agrees, which at p = 2 and 5 asks for no strong effect only."
+    ]
+    return Table(f"Table 2 over {n_seeds} seeds", columns, rows, notes)
+
+
+def _range(values: Sequence[int], paper: int | None) -> str:
+    text = f"{min(values)} … {median(values):g} … {max(values)}"
+    return text if paper is None else f"{text} ({paper})"

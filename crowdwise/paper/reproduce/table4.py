@@ -13,9 +13,8 @@ from scipy.sparse import issparse
 from sklearn.utils import Bunch
 
 from crowdwise.exceptions import BusyError, MissingDataError
-from crowdwise.paper.reproduce.draws import benchmark, draw_usable
+from crowdwise.paper.reproduce.draws import COLUMNS, benchmark, draw_usable, measure
 from crowdwise.paper.reproduce.experiment import Options, Report, save
-from crowdwise.paper.reproduce.measures import COLUMNS, measure
 from crowdwise.paper.reproduce.paper import TABLE3, TABLE4
 from crowdwise.paper.reproduce.rows import Key, Row
 from crowdwise.paper.reproduce.run_folder import open_run

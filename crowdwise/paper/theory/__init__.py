@@ -14,7 +14,8 @@ from crowdwise.paper.theory.bounds import (
     regions,
     spread_bound,
 )
-from crowdwise.paper.theory.counted import MistakeBound, mistake_bound
+from crowdwise.paper.theory.counted import MistakeBound, laguerre_samuelson, mistake_bound, noise_factors, progress
+from crowdwise.paper.theory.inputs import label_signs, weighted_majority
 from crowdwise.paper.theory.margins import (
     MarginEstimates,
     estimate_labels,
@@ -24,8 +25,6 @@ from crowdwise.paper.theory.margins import (
 )
 from crowdwise.paper.theory.online import feed
 from crowdwise.paper.theory.perceptron import EasyFirstPerceptron
-from crowdwise.paper.theory.proof import laguerre_samuelson, noise_factors, progress
-from crowdwise.paper.theory.signs import label_signs, weighted_majority
 
 __all__ = [
     "EasyFirstPerceptron",

@@ -29,8 +29,7 @@ from scipy.optimize import lsq_linear
 from crowdwise._arrays import Floats, Positions, ratio
 from crowdwise._checks import check_choice, check_seed, check_whole
 from crowdwise.exceptions import LabelError
-from crowdwise.paper.theory.inputs import OfPairs, of_pairs, read_crowd
-from crowdwise.paper.theory.signs import label_signs
+from crowdwise.paper.theory.inputs import OfPairs, label_signs, of_pairs, read_crowd
 
 Kernel = Literal["linear"] | OfPairs
 

@@ -21,8 +21,7 @@ from crowdwise._checks import check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._encode import as_array, encode
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.paper.theory.inputs import OfPairs, of_pairs, read_crowd, read_features
-from crowdwise.paper.theory.signs import label_signs, weighted_majority
+from crowdwise.paper.theory.inputs import OfPairs, label_signs, of_pairs, read_crowd, read_features, weighted_majority
 
 Metric = Literal["euclidean", "cityblock", "chebyshev"] | OfPairs
 # Up to this many examples every distance between two of them is tried as a radius.

@@ -22,8 +22,7 @@ from crowdwise.labels._align import as_labels
 from crowdwise.labels._frames import make_frame
 from crowdwise.paper.theory.alignment import Kernel, alignment_expertise
 from crowdwise.paper.theory.balls import Metric, ball_radii
-from crowdwise.paper.theory.inputs import read_crowd
-from crowdwise.paper.theory.signs import label_signs, weighted_majority
+from crowdwise.paper.theory.inputs import label_signs, read_crowd, weighted_majority
 
 
 @dataclass(frozen=True, repr=False, eq=False)

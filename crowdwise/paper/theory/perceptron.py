@@ -26,10 +26,9 @@ from crowdwise.paper.theory.alignment import Kernel
 from crowdwise.paper.theory.balls import Metric
 from crowdwise.paper.theory.bounds import regions
 from crowdwise.paper.theory.counted import MistakeBound, mistake_bound, region_width
-from crowdwise.paper.theory.inputs import checked_features
+from crowdwise.paper.theory.inputs import checked_features, label_signs, weighted_majority
 from crowdwise.paper.theory.margins import estimate_labels, estimate_margins
 from crowdwise.paper.theory.online import Progress
-from crowdwise.paper.theory.signs import label_signs, weighted_majority
 from crowdwise.training_set import (
     TrainingSet,
     check_features,

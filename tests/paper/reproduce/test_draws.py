@@ -6,7 +6,7 @@ from crowdwise import CrowdLabels, simulate_annotators
 from crowdwise.exceptions import DataError
 from crowdwise.model_selection import balanced_subsample
 from crowdwise.paper.reproduce.draws import Draw, benchmark, draw_usable, synthetic, too_noisy
-from crowdwise.paper.reproduce.stratified_ridge import tuned_ridge
+from crowdwise.paper.reproduce.tuning import tuned_ridge
 
 
 def test_synthetic_data_are_two_gaussians_with_twelve_annotators():

@@ -5,7 +5,7 @@ import pytest
 from marks import in_slow_run
 
 from crowdwise.exceptions import MissingExtraError
-from crowdwise.paper.reproduce import Options, figure1, figure2, figure3, pictures, reproduce
+from crowdwise.paper.reproduce import Options, figures, reproduce
 
 pytest.importorskip("matplotlib")
 
@@ -24,22 +24,22 @@ def test_a_figure_leaves_its_points_and_both_pictures_always_the_same_bytes(tmp_
 
 
 def test_figure1_is_the_papers_weight():
-    for steepness, curve in zip(figure1.STEEPNESSES, figure1.curves(), strict=True):
+    for steepness, curve in zip(figures.STEEPNESSES, figures.weights(), strict=True):
         np.testing.assert_allclose(curve.y, 1 / (1 + np.exp(steepness * curve.x)), rtol=1e-12)
 
 
 def test_figure2_starts_at_four_over_k_plus_one_squared_and_rises_through_one():
-    for margin, curve in zip(figure2.MARGINS, figure2.curves(), strict=True):
+    for margin, curve in zip(figures.MARGINS, figures.improvements(), strict=True):
         n_regions = round(1 / margin) - 1
         assert curve.y[0] == pytest.approx(4 / (n_regions + 1) ** 2 / margin**2 * margin**2)
         assert (np.diff(curve.y) > 0).all()
         assert curve.y[-1] > 1
-    at_spread_1 = [curve.y[np.searchsorted(curve.x, 1.0)] for curve in figure2.curves()]
+    at_spread_1 = [curve.y[np.searchsorted(curve.x, 1.0)] for curve in figures.improvements()]
     assert at_spread_1 == sorted(at_spread_1, reverse=True)  # the smaller the margin, the more is gained
 
 
 def test_figure3_is_even_and_falls_faster_the_less_noise_there_is():
-    curves = figure3.curves()
+    curves = figures.flip_scores()
     for curve in curves:
         np.testing.assert_allclose(curve.y, curve.y[::-1])
         assert curve.y.max() == curve.y[len(curve.y) // 2] == 1
@@ -48,7 +48,7 @@ def test_figure3_is_even_and_falls_faster_the_less_noise_there_is():
 
 def test_lines_can_be_told_apart_in_grey():
     """No two share a dash, and they get lighter in steps or change dash."""
-    assert len({str(dash) for dash in pictures._DASHES}) == len(pictures._DASHES) == len(pictures._COLOURS)
+    assert len({str(dash) for dash in figures._DASHES}) == len(figures._DASHES) == len(figures._COLOURS)
 
 
 def test_without_matplotlib_it_says_which_extra(tmp_path, monkeypatch):

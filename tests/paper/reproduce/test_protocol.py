@@ -7,8 +7,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from crowdwise.exceptions import DataError
 from crowdwise.paper.reproduce import Options, reproduce
-from crowdwise.paper.reproduce.draws import benchmark, draw_usable
-from crowdwise.paper.reproduce.measures import measure
+from crowdwise.paper.reproduce.draws import benchmark, draw_usable, measure
 from crowdwise.paper.reproduce.protocol import read_data
 from crowdwise.paper.reproduce.table2 import effect
 from crowdwise.paper.reproduce.trials import trial_seed

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
-from crowdwise.paper.reproduce.stratified_ridge import stratified_folds, tuned_ridge
+from crowdwise.paper.reproduce.tuning import stratified_folds, tuned_ridge
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 
 

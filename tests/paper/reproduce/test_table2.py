@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from crowdwise.paper.reproduce import Options, reproduce, seeds
+from crowdwise.paper.reproduce import Options, reproduce, table2
 from crowdwise.paper.reproduce.paper import TABLE2
 from crowdwise.paper.reproduce.table2 import trial_rows, verdict
 from crowdwise.paper.reproduce.wins import Wins
@@ -85,10 +85,10 @@ def test_near_the_paper_is_counted_apart_from_the_verdict():
         setting = {"clarity": 5.0, "steepness": 0.1, "paper": paper, "redrawn": 0, "verdict": "agrees", **counts}
         return {"seed": seed, "trials": 100, "settings": [setting]}
 
-    summary = seeds.summarize([run(0, 55, 55), run(1, 46, 47), run(2, 48, 40)])
+    summary = table2.summarize_seeds([run(0, 55, 55), run(1, 46, 47), run(2, 48, 40)])
     assert summary["settings"][0]["within"] == 1
     assert summary["settings"][0]["agrees"] == 3
-    assert "| 1 | 3 |" in seeds.table(summary).markdown()
+    assert "| 1 | 3 |" in table2.seeds_table(summary).markdown()
 
 
 def wins(count, p_value):

@@ -7,8 +7,7 @@ from marks import in_slow_run
 from crowdwise import CrowdLabels
 from crowdwise.crowd import disagreement
 from crowdwise.paper.reproduce.draws import draw_usable, synthetic
-from crowdwise.paper.reproduce.following_folds import MAX_ROUNDS, tuned
-from crowdwise.paper.reproduce.stratified_ridge import stratified_folds
+from crowdwise.paper.reproduce.tuning import MAX_ROUNDS, stratified_folds, tuned
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 
 

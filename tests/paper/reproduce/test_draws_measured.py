@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from crowdwise.paper.reproduce.draws import draw_usable, synthetic
-from crowdwise.paper.reproduce.following_folds import tuned
-from crowdwise.paper.reproduce.measures import COLUMNS, measure
+from crowdwise.paper.reproduce.draws import COLUMNS, draw_usable, measure, synthetic
+from crowdwise.paper.reproduce.tuning import tuned
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Curves -> their rows on disk and a figure, PNG and PDF, that can be read in grey and without colour vision."""
+"""The three figures: curves -> their rows on disk and a picture, PNG and PDF, that can be read without colour."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise._text import how_to_install
+from crowdwise.crowd._disagreement import easiness
 from crowdwise.exceptions import DataError, MissingExtraError
 from crowdwise.paper.reproduce.experiment import Options, Report
 from crowdwise.paper.reproduce.run_folder import RunFolder, open_run
+from crowdwise.paper.theory.bounds import improvement
+from crowdwise.simulate import flip_score
 
+STEEPNESSES = (0.1, 1.0, 2.0, 5.0, 10.0)
+MARGINS, LARGEST_SPREAD = (0.2, 0.1, 0.05, 0.02, 0.01), 12.0
+CLARITIES = (0.5, 1.0, 2.0, 5.0)
 _COLUMNS = {"curve": str, "x": float, "y": float}
 # Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9")
@@ -55,8 +61,57 @@ class Curve:
     y: NDArray[np.float64]
 
 
-def picture(name: str, curves: Sequence[Curve], options: Options, **looks: Any) -> Report:
-    """Write the points of the curves and draw them, with labels and limits as for `draw`."""
+def weights(steepnesses: Sequence[float] = STEEPNESSES) -> list[Curve]:
+    """Figure 1: the paper's g, which is half of the weight used here, against disagreement."""
+    x = np.linspace(0, 1, 201)
+    return [Curve(f"{steepness:g}", x, easiness(x, steepness) / 2) for steepness in steepnesses]
+
+
+def improvements(margins: Sequence[float] = MARGINS) -> list[Curve]:
+    """Figure 2: theorem 2 over Novikoff's bound against the spread of mistakes over the regions."""
+    spread = np.linspace(0, LARGEST_SPREAD, 241)
+    return [Curve(f"{margin:g}", spread, np.asarray(improvement(margin, spread))) for margin in margins]
+
+
+def flip_scores(clarities: Sequence[float] = CLARITIES) -> list[Curve]:
+    """Figure 3: how likely simulated annotators are to go wrong against the score; a larger p is less noise."""
+    f = np.linspace(-1, 1, 401)
+    return [Curve(f"{clarity:g}", f, flip_score(f, clarity)) for clarity in clarities]
+
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    "figure1": {
+        "x_label": "disagreement d, as a share of the largest",
+        "y_label": "weight g(d)",
+        "legend": "steepness α",
+        "x_limits": (0, 1),
+        "y_limits": (0, 0.52),
+    },
+    "figure2": {
+        "x_label": "spread of mistakes over the regions, $\\varepsilon_s$",
+        "y_label": "Theorem 2 ÷ Novikoff",
+        "legend": "margin γ",
+        "x_limits": (0, LARGEST_SPREAD),
+        "y_limits": (0, 1.5),
+        "level": 1.0,
+    },
+    "figure3": {
+        "x_label": "score f of the linear model",
+        "y_label": "flip score",
+        "legend": "p (more: less noise)",
+        "x_limits": (-1, 1),
+        "y_limits": (0, 1.04),
+    },
+}
+
+
+def reproduce(name: str, options: Options) -> Report:
+    """Write the points of a figure and draw it; figure 1 for at most six steepnesses."""
+    curves = {
+        "figure1": lambda: weights(options.steepnesses or STEEPNESSES),
+        "figure2": improvements,
+        "figure3": flip_scores,
+    }[name]()
     with open_run(options.out / name, name, {}, {}) as folder:
         points = [
             {"curve": curve.label, "x": float(x), "y": float(y)}
@@ -64,7 +119,7 @@ def picture(name: str, curves: Sequence[Curve], options: Options, **looks: Any) 
             for x, y in zip(curve.x, curve.y, strict=True)
         ]
         folder.write_rows(_COLUMNS, ("curve", "x"), points)
-        figures = draw(folder, name, curves, **looks)
+        figures = draw(folder, name, curves, **_LOOKS[name])
         summary = {
             "curves": [{"label": curve.label, "x": curve.x.tolist(), "y": curve.y.tolist()} for curve in curves],
             "figures": [path.name for path in figures],
