@@ -1,9 +1,11 @@
 """How missing extras are told."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
+import crowdwise
 from crowdwise._text import how_to_install
 
 ROOT = Path(__file__).parents[1]
@@ -39,3 +41,19 @@ def test_the_metadata_name_the_licences_of_the_data_and_the_system_that_is_teste
     assert {"jinja2>=3.1.6"} == {
         one for extra in project["optional-dependencies"].values() for one in extra if one.startswith("jinja2")
     }
+
+
+def test_the_version_is_written_in_one_place_and_cited_as_it_is():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["tool"]["hatch"]["version"] == {"path": "crowdwise/__init__.py"}
+    cited = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert cited == [crowdwise.__version__]
+    elsewhere = [path.name for path, text in sources().items() if f'"{crowdwise.__version__}"' in text]
+    assert elsewhere == ["__init__.py"]
+
+
+def test_every_extra_for_users_is_tried_before_a_release():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    script = runpy.run_path(str(ROOT / "scripts" / "release-check"))
+    assert set(script["PROBES"]) == {"plain", *extras} - {"test", "check", "docs"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from crowdwise.simulate import flip_score
 STEEPNESSES = (0.1, 1.0, 2.0, 5.0, 10.0)
 MARGINS, LARGEST_SPREAD = (0.2, 0.1, 0.05, 0.02, 0.01), 12.0
 CLARITIES = (0.5, 1.0, 2.0, 5.0)
-_COLUMNS = {"curve": str, "x": float, "y": float}
 # Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9")
 _DASHES: tuple[Any, ...] = (
@@ -79,47 +78,39 @@ def flip_scores(clarities: Sequence[float] = CLARITIES) -> list[Curve]:
     return [Curve(f"{clarity:g}", f, flip_score(f, clarity)) for clarity in clarities]
 
 
-_LOOKS: dict[str, dict[str, Any]] = {
-    "figure1": {
-        "x_label": "disagreement d, as a share of the largest",
-        "y_label": "weight g(d)",
-        "legend": "steepness α",
-        "x_limits": (0, 1),
-        "y_limits": (0, 0.52),
-    },
-    "figure2": {
-        "x_label": "spread of mistakes over the regions, $\\varepsilon_s$",
-        "y_label": "Theorem 2 ÷ Novikoff",
-        "legend": "margin γ",
-        "x_limits": (0, LARGEST_SPREAD),
-        "y_limits": (0, 1.5),
-        "level": 1.0,
-    },
-    "figure3": {
-        "x_label": "score f of the linear model",
-        "y_label": "flip score",
-        "legend": "p (more: less noise)",
-        "x_limits": (-1, 1),
-        "y_limits": (0, 1.04),
-    },
+class Looks(NamedTuple):
+    """Titles and limits of the axes, the title of the legend, and the height of a thin dashed line, if any."""
+
+    x_label: str
+    y_label: str
+    legend: str
+    x_limits: tuple[float, float]
+    y_limits: tuple[float, float]
+    level: float | None = None
+
+
+_SPREAD = "spread of mistakes over the regions, $\\varepsilon_s$"
+_LOOKS = {
+    "figure1": Looks("disagreement d, as a share of the largest", "weight g(d)", "steepness α", (0, 1), (0, 0.52)),
+    "figure2": Looks(_SPREAD, "Theorem 2 ÷ Novikoff", "margin γ", (0, LARGEST_SPREAD), (0, 1.5), level=1.0),
+    "figure3": Looks("score f of the linear model", "flip score", "p (more: less noise)", (-1, 1), (0, 1.04)),
 }
 
 
 def reproduce(name: str, options: Options) -> Report:
     """Write the points of a figure and draw it; figure 1 for at most six steepnesses."""
-    curves = {
-        "figure1": lambda: weights(options.steepnesses or STEEPNESSES),
-        "figure2": improvements,
-        "figure3": flip_scores,
-    }[name]()
+    if name == "figure1":
+        curves = weights(options.steepnesses or STEEPNESSES)
+    else:
+        curves = improvements() if name == "figure2" else flip_scores()
     with open_run(options.out / name, name, {}, {}) as folder:
         points = [
             {"curve": curve.label, "x": float(x), "y": float(y)}
             for curve in curves
             for x, y in zip(curve.x, curve.y, strict=True)
         ]
-        folder.write_rows(_COLUMNS, ("curve", "x"), points)
-        figures = draw(folder, name, curves, **_LOOKS[name])
+        folder.write_rows(("curve", "x"), points)
+        figures = draw(folder, name, curves, _LOOKS[name])
         summary = {
             "curves": [{"label": curve.label, "x": curve.x.tolist(), "y": curve.y.tolist()} for curve in curves],
             "figures": [path.name for path in figures],
@@ -127,31 +118,20 @@ def reproduce(name: str, options: Options) -> Report:
         return Report(name, folder.path, summary, figures=figures)
 
 
-def draw(
-    folder: RunFolder,
-    name: str,
-    curves: Sequence[Curve],
-    *,
-    x_label: str,
-    y_label: str,
-    legend: str,
-    x_limits: tuple[float, float],
-    y_limits: tuple[float, float],
-    level: float | None = None,
-) -> list[Path]:
-    """Draw at most six curves into ``name.png`` and ``name.pdf``, with a thin dashed line at the height `level`."""
+def draw(folder: RunFolder, name: str, curves: Sequence[Curve], looks: Looks) -> list[Path]:
+    """Draw at most six curves into ``name.png`` and ``name.pdf``."""
     if len(curves) > len(_DASHES):
         raise DataError(f"a figure has room for {len(_DASHES)} curves; got {len(curves)}. Ask for fewer steepnesses.")
     plt = _pyplot()
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(layout="constrained")
-        if level is not None:
-            axes.axhline(level, color="0.45", linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+        if looks.level is not None:
+            axes.axhline(looks.level, color="0.45", linewidth=1, linestyle=(0, (5, 3)), zorder=1)
         for curve, colour, dash in zip(curves, _COLOURS, _DASHES, strict=False):
             axes.plot(curve.x, curve.y, color=colour, linestyle=dash, label=curve.label)
-        axes.set(xlabel=x_label, ylabel=y_label, xlim=x_limits, ylim=y_limits)
+        axes.set(xlabel=looks.x_label, ylabel=looks.y_label, xlim=looks.x_limits, ylim=looks.y_limits)
         axes.locator_params(nbins=6, steps=[1, 2, 5, 10])
-        axes.legend(title=legend, loc="center left", bbox_to_anchor=(1.01, 0.5), alignment="left")
+        axes.legend(title=looks.legend, loc="center left", bbox_to_anchor=(1.01, 0.5), alignment="left")
         paths = [folder.write(f"{name}.{kind}", _rendered(figure, kind)) for kind in ("png", "pdf")]
         plt.close(figure)
     return paths

@@ -40,8 +40,9 @@ class RunFolder:
         """The rows of an earlier run of the same experiment, to which more can be added."""
         return RowLog(self.path / _ROWS, columns, key, rows_per_trial, stamp=self.stamp)
 
-    def write_rows(self, columns: Mapping[str, type], key: Sequence[str], rows: Sequence[Row]) -> None:
+    def write_rows(self, key: Sequence[str], rows: Sequence[Row]) -> None:
         """Write rows that are all computed anew, one per trial, whatever an earlier run left."""
+        columns = {name: type(value) for name, value in rows[0].items()}
         log = RowLog(self.path / _ROWS, columns, key, 1, stamp=self.stamp, resume=False)
         log.trials = {log.key_of(row): [row] for row in rows}
         log.finish()

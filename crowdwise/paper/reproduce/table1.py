@@ -14,7 +14,6 @@ from crowdwise.paper.reproduce.tables import Table
 from crowdwise.paper.reproduce.trials import trial_seed
 from crowdwise.simulate import flip_score, simulate_annotators
 
-_COLUMNS = {"f": float, "flip_score": float, "truth": int, "labels": str, "disagreement": int}
 _SCORES = np.arange(-10, 11) / 10
 
 
@@ -22,7 +21,7 @@ def reproduce(options: Options) -> Report:
     """Simulate the labels, and compare what does not depend on chance with the paper."""
     with open_run(options.out / "table1", "table1", {"seed": options.seed}, {}) as folder:
         rows = simulated_rows(options.seed)
-        folder.write_rows(_COLUMNS, ("f",), rows)
+        folder.write_rows(("f",), rows)
         summary = {
             "seed": options.seed,
             "rows": [_compared(row, *stated) for row, stated in zip(rows, TABLE1, strict=True)],

@@ -15,16 +15,6 @@ from crowdwise.paper.reproduce.paper import TABLE3, Size
 from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.tables import Table
 
-_COLUMNS = {
-    "dataset": str,
-    "file": str,
-    "n_train": int,
-    "n_test": int,
-    "n_features": int,
-    "n_negative": int,
-    "n_positive": int,
-    "stand_in": int,
-}
 _REMARKS = {
     "fourclass": "a slip in the paper",
     "breast-cancer": "the first feature is the patient's number, kept as the paper kept it",
@@ -56,7 +46,7 @@ def reproduce(options: Options) -> Report:
                 missing[name] = str(error)
         if not found:
             raise MissingDataError(next(iter(missing.values())))
-        folder.write_rows(_COLUMNS, ("dataset",), list(found.values()))
+        folder.write_rows(("dataset",), list(found.values()))
         rows = [_compared(name, found.get(name), TABLE3[name]) for name in names]
         summary = {"rows": rows, "missing": missing}
         return save(folder, "table3", summary, _table(summary))

@@ -143,7 +143,7 @@ def test_what_a_link_points_to_is_not_overwritten(tmp_path, name):
     with open_run(folder, "toy", {}, {}) as run:
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(precious)
-        run.write_rows({"x": int}, ("x",), [{"x": 1}])
+        run.write_rows(("x",), [{"x": 1}])
     assert precious.read_text() == "precious"
 
 
