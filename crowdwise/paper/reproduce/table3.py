@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.utils import Bunch
 
@@ -15,6 +16,7 @@ from crowdwise.paper.reproduce.paper import TABLE3, Size
 from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.tables import Table
 
+T = TypeVar("T")
 _REMARKS = {
     "fourclass": "a slip in the paper",
     "breast-cancer": "the first feature is the patient's number, kept as the paper kept it",
@@ -34,18 +36,24 @@ def fetch(dataset: str, data_home: str | Path | None) -> Bunch:
         return fetch_libsvm(file_name(dataset), data_home)
 
 
+def available(names: Sequence[str], read: Callable[[str], T]) -> tuple[dict[str, T], dict[str, str]]:
+    """What is read of the data sets that can be had, and why the others cannot."""
+    found, missing = {}, {}
+    for name in names:
+        try:
+            found[name] = read(name)
+        except MissingDataError as error:
+            missing[name] = str(error)
+    if not found:
+        raise MissingDataError(next(iter(missing.values())))
+    return found, missing
+
+
 def reproduce(options: Options) -> Report:
     """Count what is in the data sets."""
     names = options.datasets or tuple(TABLE3)
     with open_run(options.out / "table3", "table3", {}, {"datasets": names}) as folder:
-        found, missing = {}, {}
-        for name in names:
-            try:
-                found[name] = _counted(name, fetch(name, options.data_home))
-            except MissingDataError as error:
-                missing[name] = str(error)
-        if not found:
-            raise MissingDataError(next(iter(missing.values())))
+        found, missing = available(names, lambda name: _counted(name, fetch(name, options.data_home)))
         folder.write_rows(("dataset",), list(found.values()))
         rows = [_compared(name, found.get(name), TABLE3[name]) for name in names]
         summary = {"rows": rows, "missing": missing}

@@ -12,13 +12,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import Bunch
 
-from crowdwise.exceptions import BusyError, MissingDataError
+from crowdwise.exceptions import BusyError
 from crowdwise.paper.reproduce.draws import COLUMNS, benchmark, draw_usable, measure
 from crowdwise.paper.reproduce.experiment import Options, Report, save
 from crowdwise.paper.reproduce.paper import TABLE3, TABLE4
 from crowdwise.paper.reproduce.rows import Key, Row
 from crowdwise.paper.reproduce.run_folder import open_run
-from crowdwise.paper.reproduce.table3 import fetch
+from crowdwise.paper.reproduce.table3 import available, fetch
 from crowdwise.paper.reproduce.tables import Table
 from crowdwise.paper.reproduce.trials import run_trials, trial_seed
 from crowdwise.paper.reproduce.wins import TOLERANCE, Wins, stars, wins_by_steepness
@@ -31,34 +31,22 @@ _PLACES = {name: place for place, name in enumerate(TABLE3)}  # a set's seeds do
 
 def reproduce(options: Options) -> Report:
     """Twenty data sets, a hundred versions each; a data set that cannot be had is left out and named."""
-    available, missing = _available(options)
+    wanted = options.datasets or (_QUICK if options.quick else tuple(TABLE3))
+    # Before hours of work; each with its fingerprint.
+    found, missing = available(wanted, lambda name: str(_load(name, options.data_home).fingerprint))
     steepnesses = options.steepnesses or STEEPNESSES
     n_trials = options.n_trials(quick=8)
     binding = options.binding(steepnesses)
-    notes = {"trials": n_trials, "datasets": list(available), "missing": missing}
+    notes = {"trials": n_trials, "datasets": list(found), "missing": missing}
     with open_run(options.out / "table4", "table4", binding, notes) as folder:
         columns = {"dataset": str, "data": str, "stand_in": int, "trial": int, **COLUMNS}
         # Rows of other data of the same name, such as those of a stand-in, stay in the file but do not count.
         log = folder.log(columns, ("dataset", "data", "trial"), 1 + len(steepnesses))
-        keys = [(name, data, trial) for name, data in available.items() for trial in range(n_trials)]
+        keys = [(name, data, trial) for name, data in found.items() for trial in range(n_trials)]
         work = partial(trial_rows, options=options, steepnesses=steepnesses)
         run_trials(log, keys, work, jobs=options.jobs, title="table4", progress=options.progress)
         summary = summarize(log.rows_of(keys), {**binding, "trials": n_trials, "missing": missing})
         return save(folder, "table4", summary, table(summary))
-
-
-def _available(options: Options) -> tuple[dict[str, str], dict[str, str]]:
-    """The data sets that can be had, each with its fingerprint, and why the others cannot: before hours of work."""
-    wanted = options.datasets or (_QUICK if options.quick else tuple(TABLE3))
-    available, missing = {}, {}
-    for name in wanted:
-        try:
-            available[name] = _load(name, options.data_home).fingerprint
-        except MissingDataError as error:
-            missing[name] = str(error)
-    if not available:
-        raise MissingDataError(next(iter(missing.values())))
-    return available, missing
 
 
 @lru_cache(maxsize=2)
