@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crowdwise import aggregate, formats
-from crowdwise.exceptions import BusyError, DataError, LabelError
+from crowdwise.exceptions import BusyError, CrowdWarning, DataError, LabelError
 
 FILES = Path(__file__).parent / "files"
 
@@ -85,7 +85,8 @@ def test_a_class_named_like_several_choices_is_no_choice_of_several(saved):
 
 def test_a_class_spelt_like_several_choices_is_none_where_spellings_are_made_alike(saved):
     mixed = choosing([[["A", "B"]], [["a|b"]]], [[["A"]], [["B"]]])
-    assert formats.read(saved(mixed)).labels.classes.tolist() == ["A", "A|B", "B", "a|b"]
+    with pytest.warns(CrowdWarning, match="2 classes differ only in"):
+        assert formats.read(saved(mixed)).labels.classes.tolist() == ["A", "A|B", "B", "a|b"]
     with pytest.raises(LabelError, match="Rename the class"):
         formats.read(saved(mixed), strip=True)
 
