@@ -1,130 +1,133 @@
 """Results of marketplaces -> answers: Mechanical Turk's batch results (CSV) and Toloka's results (TSV).
 
-Tasks with the same input are one example. Rejected assignments are left out. On Mechanical Turk, a group of check
-boxes, one TRUE or FALSE column per option, is one question; so is every key of the JSON in ``Answer.taskAnswers``.
-Toloka's golden answer is the truth of its task.
+Tasks with the same input are one example. Rejected assignments are left out. A group of check boxes, one TRUE or FALSE
+column per option, is one question; so is every key of the JSON in Mechanical Turk's ``Answer.taskAnswers``. Toloka's
+golden answer is the truth of its task.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from crowdwise._text import count
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._answers import Answers, Given
 from crowdwise.formats._names import TEXT_WORDS, plain_name
-from crowdwise.tables import Table
-
-# Prefixes and names of columns.
-_ANSWER, _ANSWERS_IN_JSON, _MTURK_INPUT = "Answer.", "Answer.taskAnswers", "Input."
-_OUTPUT, _GOLDEN, _TOLOKA_INPUT = "OUTPUT:", "GOLDEN:", "INPUT:"
-_WORKER, _TASK, _STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id", "ASSIGNMENT:status"
+from crowdwise.tables import Record, Table
 
 
-class _SameInputs:
-    """The id of the first task that showed something, for all tasks that show it."""
+@dataclass(frozen=True)
+class Marketplace:
+    """How a marketplace names its columns; those of inputs, answers and known answers begin with the same."""
 
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, ...], str] = {}
-        self._merged: set[str] = set()
+    title: str
+    task: str
+    worker: str
+    status: str
+    accepted: tuple[str, ...]  # of the status, in small letters
+    inputs: str
+    answers: str
+    golden: str = "GOLDEN:"
+    in_json: str = ""  # the column with answers in JSON
 
-    def example(self, task: str, inputs: Sequence[str]) -> str:
-        """The example of a task; its id, and what it shows, may be empty."""
-        if not any(inputs):
-            return task
-        first = self._first.setdefault(tuple(inputs), task or " / ".join(inputs))
-        if task and first != task:
-            self._merged.add(task)
-        return first
+    def is_its(self, header: Sequence[str]) -> bool:
+        """Whether a header is that of the marketplace."""
+        has = [any(name.startswith(prefix) for name in header) for prefix in (self.answers, self.inputs)]
+        return self.worker in header and has[0] and (self.task in header or has[1])
 
-    def note(self, answers: Answers, task: str) -> None:
-        """Note how many tasks show what another one shows."""
-        if n := len(self._merged):
-            answers.notes.append(f"{count(n, task)} with the input of another one: the same example.")
+    def read(self, table: Table, answers: Answers) -> None:
+        """Take all answers."""
+        columns, options = table.columns(), answers.options
+        inputs, golden = (
+            [name for name in table.header if name.startswith(prefix)] for prefix in (self.inputs, self.golden)
+        )
+        questions, text = self._questions(columns), self._text(table.header, inputs, options.text)
+        examples = self._examples(table, columns, inputs, answers)
+        for i, example in enumerate(examples):
+            row = {name: cells[i] for name, cells in columns.items()}
+            if not any(row.values()):  # between two suites of tasks
+                continue
+            if not self._is_answered(table.place(i), example, row, answers):
+                continue
+            for name in filter(row.get, golden):
+                answers.take(example, Given(name.removeprefix(self.golden), "", row[name], kind="truth"))
+            if (status := row.get(self.status, "").strip().lower()) not in self.accepted or row.get("Reject"):
+                state = status if status not in self.accepted else "rejected"
+                answers.left_out[f"answers of {state[:40]} assignments"] += 1
+                continue
+            for question, value in self._given(table.place(i), row, questions):
+                answers.take(example, Given(question, row[self.worker], value, f"{i:020}"))
+            if text is not None:
+                answers.texts.setdefault(example, row[text])
+        wanted = options.question or options.label
+        answers.choose_question(wanted and wanted.removeprefix(self.answers))
 
+    def _is_answered(self, place: str, example: str, row: Record, answers: Answers) -> bool:
+        if row[self.worker] and example:
+            return True
+        if example and not any(value for name, value in row.items() if name.startswith(self.answers)):
+            answers.left_out["tasks without an answer"] += 1
+            return False
+        raise LabelError(f"{place}: every answer needs its task and its worker, {self.worker!r}.")
 
-def is_mturk(header: Sequence[str]) -> bool:
-    """Whether a header is that of Mechanical Turk."""
-    return {"HITId", "WorkerId"} <= set(header) and any(name.startswith(_ANSWER) for name in header)
-
-
-def read_mturk(table: Table, answers: Answers) -> None:
-    """Take the answers of Mechanical Turk."""
-    columns, options = table.columns(), answers.options
-    examples = _mturk_examples(table, columns, answers)
-    questions = _mturk_questions(columns)
-    text = _mturk_text(table.header, options.text)
-    nothing = [""] * len(examples)
-    status, rejected, in_json = (
-        columns.get(name, nothing) for name in ("AssignmentStatus", "Reject", _ANSWERS_IN_JSON)
-    )
-    for i, (example, worker) in enumerate(zip(examples, columns["WorkerId"], strict=True)):
-        if not worker:
-            answers.left_out["HITs without an answer"] += 1
-            continue
-        if status[i].strip().lower() == "rejected" or rejected[i].strip():
-            answers.left_out["rejected assignments"] += 1
-            continue
+    def _given(self, place: str, row: Record, questions: dict[str, list[str]]) -> Iterator[tuple[str, Any]]:
+        """Every question with what was chosen."""
         for question, boxes in questions.items():
-            chosen: Any = [option for option, cells in boxes.items() if cells[i].lower() == "true"]
-            value = chosen if boxes else columns[_ANSWER + question][i]
-            answers.take(example, Given(question, worker, value, f"{i:020}"))
-        if in_json[i].strip():
-            for question, value in _answers_in_json(table.place(i), in_json[i]):
-                answers.take(example, Given(question, worker, value, f"{i:020}"))
-        if text:
-            answers.texts.setdefault(example, columns[text][i])
-    wanted = options.question or options.label
-    answers.choose_question(wanted and wanted.removeprefix(_ANSWER))
+            name = self.answers + question
+            yield question, [box for box in boxes if row[f"{name}.{box}"].lower() == "true"] if boxes else row[name]
+        if row.get(self.in_json, "").strip():
+            yield from _answers_in_json(f"{place}: {self.in_json}", row[self.in_json])
 
+    def _text(self, header: Sequence[str], inputs: Sequence[str], wanted: str | None) -> str | None:
+        if wanted is not None:
+            return next((name for name in (wanted, self.inputs + wanted) if name in header), None)
+        named = [name for name in inputs if plain_name(name.removeprefix(self.inputs)) in TEXT_WORDS]
+        return named[0] if named else inputs[0] if len(inputs) == 1 else None
 
-def _mturk_text(header: Sequence[str], given: str | None) -> str | None:
-    inputs = [name for name in header if name.startswith(_MTURK_INPUT)]
-    if given is not None:
-        return next((name for name in (given, _MTURK_INPUT + given) if name in header), None)
-    named = [name for name in inputs if plain_name(name.removeprefix(_MTURK_INPUT)) in TEXT_WORDS]
-    return named[0] if named else inputs[0] if len(inputs) == 1 else None
+    def _examples(
+        self, table: Table, columns: dict[str, list[str]], inputs: Sequence[str], answers: Answers
+    ) -> list[str]:
+        """The example of every row: a column that was named, an input that is an id, else the first such task."""
+        ids = [name for name in inputs if plain_name(name).endswith("_id")]
+        named = answers.options.example or (ids[0] if len(ids) == 1 else None)
+        answers.notes.append(f"columns: {named or self.task} -> example")
+        if named is not None:
+            table.position(named)
+            return columns[named]
+        first: dict[tuple[str, ...], str] = {}
+        examples, tasks = [], columns.get(self.task) or [""] * len(columns[self.worker])
+        for i, task in enumerate(tasks):
+            shown = tuple(columns[name][i] for name in inputs)
+            examples.append(first.setdefault(shown, task or " / ".join(shown)) if any(shown) else task)
+        merged = {task for task, example in zip(tasks, examples, strict=True) if task and task != example}
+        if merged:
+            answers.notes.append(f"{count(len(merged), 'task')} with the input of another one: the same example.")
+        return examples
 
-
-def _mturk_examples(table: Table, columns: dict[str, list[str]], answers: Answers) -> list[str]:
-    """The example of every row: a column that was named, an input that is an id, else the HIT."""
-    inputs = [name for name in table.header if name.startswith(_MTURK_INPUT)]
-    ids = [name for name in inputs if plain_name(name).endswith("_id")]
-    named = answers.options.example or (ids[0] if len(ids) == 1 else None)
-    answers.notes.append(f"columns: {named or 'HITId'} -> example")
-    if named is not None:
-        table.position(named)
-        return columns[named]
-    same = _SameInputs()
-    shown = zip(*(columns[name] for name in inputs), strict=True) if inputs else [()] * len(columns["HITId"])
-    examples = [same.example(hit, cells) for hit, cells in zip(columns["HITId"], shown, strict=True)]
-    same.note(answers, "HIT")
-    return examples
-
-
-def _mturk_questions(columns: dict[str, list[str]]) -> dict[str, dict[str, list[str]]]:
-    """The check boxes of every question, by option; a question that is one column has none."""
-    names = [name for name in columns if name.startswith(_ANSWER) and name != _ANSWERS_IN_JSON]
-    boxes: dict[str, dict[str, list[str]]] = {}
-    for name in names:
-        group, _, option = name.rpartition(".")
-        if group.startswith(_ANSWER) and {cell.lower() for cell in columns[name]} <= {"true", "false", ""}:
-            boxes.setdefault(group.removeprefix(_ANSWER), {})[option] = columns[name]
-    groups = {question: options for question, options in boxes.items() if len(options) > 1}
-    boxed = {f"{_ANSWER}{question}.{option}" for question, options in groups.items() for option in options}
-    return groups | {name.removeprefix(_ANSWER): {} for name in names if name not in boxed}
+    def _questions(self, columns: dict[str, list[str]]) -> dict[str, list[str]]:
+        """The check boxes of every question; a question that is one column has none."""
+        names = [name for name in columns if name.startswith(self.answers) and name != self.in_json]
+        boxes: dict[str, list[str]] = {}
+        for name in names:
+            group, _, option = name.removeprefix(self.answers).rpartition(".")
+            if group and {cell.lower() for cell in columns[name]} <= {"true", "false", ""}:
+                boxes.setdefault(group, []).append(option)
+        groups = {question: options for question, options in boxes.items() if len(options) > 1}
+        boxed = {f"{self.answers}{question}.{option}" for question, options in groups.items() for option in options}
+        return groups | {name.removeprefix(self.answers): [] for name in names if name not in boxed}
 
 
 def _answers_in_json(place: str, cell: str) -> Iterator[tuple[str, Any]]:
     try:
         document: Any = json.loads(cell)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{place}: {_ANSWERS_IN_JSON} is not JSON ({error}).") from None
+        raise DataError(f"{place} is not JSON ({error}).") from None
     for part in document if isinstance(document, list) else [document]:
         if not isinstance(part, dict):
-            raise DataError(f"{place}: {_ANSWERS_IN_JSON} must hold records; got {cell[:40]!r}.")
+            raise DataError(f"{place} must hold records; got {cell[:40]!r}.")
         for question, value in part.items():
             if isinstance(value, dict):  # a box per option, or {"label": ...} as crowd-classifier writes
                 on = [key for key, state in value.items() if state is True]
@@ -132,34 +135,22 @@ def _answers_in_json(place: str, cell: str) -> Iterator[tuple[str, Any]]:
             yield question, value
 
 
-def is_toloka(header: Sequence[str]) -> bool:
-    """Whether a header is that of Toloka."""
-    return _WORKER in header and any(name.startswith(_OUTPUT) for name in header)
-
-
-def read_toloka(table: Table, answers: Answers) -> None:
-    """Take the answers of Toloka."""
-    header, same = table.header, _SameInputs()
-    inputs, outputs, golden = (
-        [name for name in header if name.startswith(prefix)] for prefix in (_TOLOKA_INPUT, _OUTPUT, _GOLDEN)
-    )
-    text = next((name for name in inputs if name.removeprefix(_TOLOKA_INPUT).lower() in TEXT_WORDS), None)
-    for number, (place, row) in enumerate(table.records()):
-        if not any(row.values()):  # between two suites of tasks
-            continue
-        example = same.example(row.get(_TASK, ""), [row[name] for name in inputs])
-        worker, status = row[_WORKER], row.get(_STATUS, "")
-        if not example or not worker:
-            raise LabelError(f"{place}: every answer needs its task and its worker_id.")
-        for name in filter(row.get, golden):
-            answers.take(example, Given(name.removeprefix(_GOLDEN), "", row[name], kind="truth"))
-        if status.upper() not in ("", "APPROVED", "ACCEPTED", "SUBMITTED"):
-            answers.left_out[f"answers of {status[:40].lower()} assignments"] += 1
-            continue
-        for name in outputs:
-            answers.take(example, Given(name.removeprefix(_OUTPUT), worker, row[name], f"{number:020}"))
-        if text is not None:
-            answers.texts.setdefault(example, row[text])
-    same.note(answers, "task")
-    wanted = answers.options.question or answers.options.label
-    answers.choose_question(wanted and wanted.removeprefix(_OUTPUT))
+MTURK = Marketplace(
+    "Mechanical Turk",
+    task="HITId",
+    worker="WorkerId",
+    status="AssignmentStatus",
+    accepted=("", "submitted", "approved"),
+    inputs="Input.",
+    answers="Answer.",
+    in_json="Answer.taskAnswers",
+)
+TOLOKA = Marketplace(
+    "Toloka",
+    task="ASSIGNMENT:task_id",
+    worker="ASSIGNMENT:worker_id",
+    status="ASSIGNMENT:status",
+    accepted=("", "approved", "accepted", "submitted"),
+    inputs="INPUT:",
+    answers="OUTPUT:",
+)

@@ -16,7 +16,7 @@ from crowdwise.formats._doccano import is_doccano, read_doccano
 from crowdwise.formats._eval_logs import LANGFUSE, MLFLOW, PHOENIX
 from crowdwise.formats._label_studio import LABEL_STUDIO, is_label_studio_flat, read_label_studio_flat
 from crowdwise.formats._listed import ask_for_the_order, is_listed, is_mapping, read_listed, read_mapping
-from crowdwise.formats._marketplaces import is_mturk, is_toloka, read_mturk, read_toloka
+from crowdwise.formats._marketplaces import MTURK, TOLOKA
 from crowdwise.formats._plain import read_plain
 from crowdwise.formats._tools import ARGILLA, INSPECT, PRODIGY
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -45,8 +45,8 @@ _RECORDS = {
 }
 # Tools that write tables: what the file is called, how it is known by its header, and what takes its answers.
 _TABLES: dict[str, tuple[str, Callable[[Sequence[str]], bool], Callable[[Table, Answers], None]]] = {
-    "mturk": ("Mechanical Turk", is_mturk, read_mturk),
-    "toloka": ("Toloka", is_toloka, read_toloka),
+    "mturk": (MTURK.title, MTURK.is_its, MTURK.read),
+    "toloka": (TOLOKA.title, TOLOKA.is_its, TOLOKA.read),
     "label-studio": ("Label Studio, flat", is_label_studio_flat, read_label_studio_flat),
     **{
         name: (_RECORDS[name].title, _RECORDS[name].is_its_header, _RECORDS[name].read_table)

@@ -329,7 +329,7 @@ def test_mechanical_turk_takes_hits_with_the_same_input_for_one_example():
         "3HIT3": {"A1WORKER": "Negative"},
     }
     assert file.texts["3HIT3"] == 'A dull film, "sadly".'
-    assert "left out: rejected assignments (2)" in file.notes
+    assert "left out: answers of rejected assignments (2)" in file.notes
     assert any("with the input of another one" in note for note in file.notes)
 
 
