@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock, local
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -32,7 +32,7 @@ def spans(n_rows: int) -> list[range]:
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
     """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
-    n_threads = 1 if n_multiplications < _PARALLEL_FROM else available_cores() // getattr(_MINE, "n_tasks", 1)
+    n_threads = 1 if n_multiplications < _PARALLEL_FROM else available_cores()
     if n_threads <= 1:
         yield from map(task, parts)
         return
@@ -54,19 +54,6 @@ def each_block(task: Callable[[slice], None], n_rows: int, n_multiplications: fl
             task(slice(start, min(start + BLOCK_ROWS, span.stop)))
 
     run_all(of_span, spans(n_rows), n_multiplications)
-
-
-_MINE = local()
-
-
-@contextmanager
-def sharing_cores(n_tasks: int) -> Iterator[None]:
-    """Let this thread use its part of the cores only, where so many tasks run at a time."""
-    before, _MINE.n_tasks = getattr(_MINE, "n_tasks", 1), n_tasks
-    try:
-        yield
-    finally:
-        _MINE.n_tasks = before
 
 
 def available_cores() -> int:

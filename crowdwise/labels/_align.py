@@ -18,8 +18,8 @@ from crowdwise._arrays import Array, Positions
 from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, LabelError, warn
-from crowdwise.labels._encode import as_array, as_objects, encode_declared, id_array, shown
-from crowdwise.labels._frames import index_of, is_default, is_frame, row_ids
+from crowdwise.labels._encode import as_array, encode_declared, id_array, shown
+from crowdwise.labels._frames import index_of, is_default, is_frame, named_values, row_ids
 from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
@@ -145,18 +145,18 @@ def match_examples(
     rows = index_of(X)
     if rows is None and labels is not None and labels.id_source != "position":
         rows = labels.examples
-    if isinstance(values, Mapping):
-        value_ids, values = as_objects(list(values)), as_objects(list(values.values()))
-        rows = _row_names(X, labels) if rows is None else rows
-    elif (index := index_of(values)) is None or rows is None or _by_default(rows, index):
+    value_ids, given = named_values(values)
+    is_mapping = isinstance(values, Mapping)
+    if is_mapping and rows is None:  # rows are named by their positions, in the whole from which labels were taken
+        rows = np.arange(_n_rows(X)) if labels is None else labels.examples
+    if value_ids is None or rows is None or (not is_mapping and _by_default(rows, value_ids)):
         return values
-    else:
-        value_ids = index
     place = encode_declared(rows, value_ids).astype(np.intp)
     absent = place < 0
-    if _n_repeated(value_ids) or (absent.any() and (not partial or absent.all() or _n_unknown(place, value_ids))):
+    all_known = len(np.unique(place[~absent])) == len(value_ids)
+    if _n_repeated(value_ids) or (absent.any() and (not partial or absent.all() or not all_known)):
         raise AlignmentError(_describe_values(rows, value_ids, place, what, partial=partial))
-    taken = np.asarray(values)[place]
+    taken = np.asarray(given)[place]
     if absent.any():
         taken = taken.astype(object)
         taken[absent] = None
@@ -196,22 +196,12 @@ def _by_default(rows: Array, other_ids: Array, *, other_is_index: bool = True) -
     return not _is_permutation(encode_declared(rows, other_ids).astype(np.intp), len(other_ids))
 
 
-def _row_names(X: Any, labels: CrowdLabels | None) -> Array:
-    """What a mapping calls the rows of an X without ids: their positions, in the whole from which labels were taken."""
-    return np.arange(_n_rows(X)) if labels is None else labels.examples
-
-
 def _is_permutation(place: Positions, n: int) -> bool:
     return np.array_equal(np.sort(place), np.arange(n))
 
 
 def _n_repeated(ids: Array) -> int:
     return len(ids) - len(set(id_array(ids).tolist()))
-
-
-def _n_unknown(place: Positions, given_ids: Array) -> int:
-    """How many of the ids in `given_ids` no row has."""
-    return len(given_ids) - len(np.unique(place[place >= 0]))
 
 
 def _n_rows(X: Any) -> int:
@@ -225,7 +215,7 @@ def _n_rows(X: Any) -> int:
 
 def with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
     """The labels of the examples at some positions under new ids; of those at -1, there are none."""
-    n, abstentions = len(labels), labels.abstentions
+    n, abstentions, truth = len(labels), labels.abstentions, labels.truth
     if abstentions is not None:
         abstentions = sparse.vstack([abstentions, sparse.csr_array((1, labels.n_annotators))], format="csr")
     and_an_empty_one = replace(
@@ -233,6 +223,7 @@ def with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLa
         indptr=np.append(labels.indptr, labels.indptr[-1]),
         examples=np.arange(n + 1),
         abstentions=abstentions,
+        truth=None if truth is None else np.append(truth, labels.scale.no_answers(1)),
     )
     rows = and_an_empty_one[np.where(position < 0, n, position)]
     return replace(rows, examples=id_array(ids), id_source="given")

@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError, MissingExtraError
-from crowdwise.labels._encode import as_column, loses_digits
+from crowdwise.labels._encode import as_column, as_objects, loses_digits
 
 # What people call the three columns of a long table of labels, most usual first.
 USUAL_NAMES = {
@@ -49,6 +49,13 @@ def index_of(data: object) -> Array | None:
 def is_default(ids: Array) -> bool:
     """Whether ids are 0, 1, 2, ..., which pandas makes where nobody gave any."""
     return ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids)))
+
+
+def named_values(values: Any) -> tuple[Array | None, Any]:
+    """The ids that values are given by, those of a mapping or the index of a series, and the values; None without."""
+    if isinstance(values, Mapping):
+        return as_objects(list(values)), as_objects(list(values.values()))
+    return index_of(values), values
 
 
 def row_ids(data: object) -> Array | None:

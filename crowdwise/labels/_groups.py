@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,7 +11,7 @@ from crowdwise._arrays import Array, Positions
 from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels._encode import as_objects, encode, encode_declared, is_missing, shown
-from crowdwise.labels._frames import index_of
+from crowdwise.labels._frames import named_values
 from crowdwise.labels._mistakes import perhaps
 
 
@@ -59,11 +58,8 @@ def groups_in_order(by_name: dict[Any, Any] | None, annotators: Array) -> Array 
 
 def _by_annotator(groups: Any, annotators: Array) -> Array:
     """The group of each annotator as it was given, None where there is none."""
-    if isinstance(groups, Mapping):
-        names, values = as_objects(list(groups)), as_objects(list(groups.values()))
-    elif (index := index_of(groups)) is not None:
-        names, values = index, as_objects(list(groups))
-    else:
+    names, values = named_values(groups)
+    if names is None:
         if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != len(annotators):
             raise LabelError(
                 f"groups must be a mapping from annotator to group, a series with annotators as its index, or one "
@@ -84,7 +80,7 @@ def _by_annotator(groups: Any, annotators: Array) -> Array:
         near = get_close_matches(str(first), [str(name) for name in annotators[others].tolist()], 1)
         warn(f"groups names {unknown} no labels, such as {first!r}{perhaps(list(map(repr, near)))}.")
     given = np.full(len(annotators), None, dtype=object)
-    given[place[known]] = values[known]
+    given[place[known]] = as_objects(list(values))[known]
     return given
 
 

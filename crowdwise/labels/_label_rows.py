@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -204,27 +204,3 @@ class LabelRows(FrozenArrays):
         if self.classes is None:
             raise LabelError(f'{purpose} needs classes, and these labels are numbers (scale="interval").')
         return self.classes
-
-
-def sparse_blocks(
-    indptr: Array, columns: Array, per_label: NDArray[np.float64] | None, n_columns: int
-) -> Iterator[tuple[slice, sparse.csr_array]]:
-    """Sparse matrices of some examples at a time: together they take less memory than one, and can be threaded.
-
-    The labels of example i are those from ``indptr[i]`` to ``indptr[i + 1]``, each with its column and what is stored
-    of it; None is a one.
-    """
-    n_examples = len(indptr) - 1
-    step = max(1, n_examples * _MOST_STORED // max(int(indptr[-1]), 1))
-    ones = np.ones(0)  # the same for all
-    for start in range(0, max(n_examples, 1), step):
-        rows = slice(start, min(start + step, n_examples))
-        some = slice(int(indptr[start]), int(indptr[rows.stop]))
-        if per_label is None and len(ones) < some.stop - some.start:
-            ones = np.ones(some.stop - some.start)
-        stored = ones[: some.stop - some.start] if per_label is None else per_label[some]
-        # SciPy gives both index arrays the larger type of the two, and products with 64 bits are slower.
-        index = np.int32 if len(stored) < 2**31 else np.int64
-        own = (indptr[start : rows.stop + 1] - some.start).astype(index)
-        entries = (stored, columns[some].astype(index, copy=False), own)
-        yield rows, sparse.csr_array(entries, shape=(rows.stop - start, n_columns))

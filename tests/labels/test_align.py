@@ -230,3 +230,12 @@ def test_ids_without_their_zeros_are_the_reason_why_they_do_not_match(known):
         align(features("1", "2", *known), labels)
     assert "join=" not in str(said.value)
     assert "set_index" not in str(said.value)
+
+
+def test_rows_without_labels_are_without_truth_too():
+    labels = CrowdLabels.from_table({"item": ["a", "b"], "worker": [0, 0], "label": [1, 0]}).with_truth({"a": 1})
+    X = pd.DataFrame({"size": [1.0, 2.0, 3.0]}, index=["b", "c", "a"])
+    assert align(X, labels, join="left")[1].truth.tolist() == [-1, -1, 1]
+    ratings = labels.with_scale("interval")
+    assert align(X, ratings, join="left")[1].truth[2] == 1
+    assert np.isnan(align(X, ratings, join="left")[1].truth[:2]).all()

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.labels import _label_rows
 
 CLASS_KINDS = [st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.booleans(), st.integers(2**60, 2**60 + 3)]
 
@@ -199,18 +198,6 @@ def test_sums_per_example_and_annotator_equal_loops(matrix, data):
         for k, value in enumerate(labels.classes.tolist()):
             expected = [sum(w for w, label in zip(weight, row, strict=True) if label == value) for row in matrix]
             assert labels._weigh_complete(weight, k).tolist() == expected
-
-
-@pytest.mark.parametrize("most", [1, 3, 4, 100])
-def test_blocks_of_a_sparse_matrix_are_its_rows(most, monkeypatch):
-    monkeypatch.setattr(_label_rows, "_MOST_STORED", most)
-    labels = CrowdLabels.from_matrix([[1, None, 0], [None, None, None], [1, 1, 1], [None, 0, None]])
-    amounts = np.arange(1.0, labels.n_labels + 1)
-    for per_label in (amounts, None):
-        found = list(_label_rows.sparse_blocks(labels.indptr, labels.annotator_index, per_label, 3))
-        whole = labels._as_sparse(np.ones(6) if per_label is None else amounts)
-        assert np.concatenate([matrix.toarray() for _, matrix in found]).tolist() == whole.toarray().tolist()
-        assert [i for rows, _ in found for i in range(4)[rows]] == [0, 1, 2, 3]
 
 
 def test_more_labels_on_one_example_than_a_byte_can_count():
