@@ -11,7 +11,8 @@ export function Weights({ levels, height = 210 }) {
   const most = Math.max(...levels.map((level) => level.examples), 1);
   const largest = Math.max(...levels.map((level) => level.weight), 1e-12);
   const end = Math.max(...levels.map((level) => level.disagreement), 1e-9);
-  const half = Math.max(Math.min((width - LEFT - RIGHT) / (2.6 * levels.length), 14), 0.6);
+  const gap = Math.min(...levels.slice(1).map((level, k) => level.disagreement - levels[k].disagreement), end);
+  const half = Math.max(Math.min(((width - LEFT - RIGHT) * gap) / (2.3 * end), 14), 1);
   const across = linear([0, end], [LEFT + half, width - RIGHT - half]);
   const examples = linear([0, most], [height - BOTTOM, TOP]);
   const weight = linear([0, largest], [height - BOTTOM, TOP]);

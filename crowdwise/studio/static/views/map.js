@@ -29,7 +29,7 @@ export function MapView() {
   const set = (next) => go("map", { ...params, box: boxText(next), page: undefined });
   const fixed = box ? { margin_low: box.x0, margin_high: box.x1, disagreement_low: box.y0, disagreement_high: box.y1 } : {};
   return html`<div class="stack">
-    <${Panel} id="map" title="All examples" note="darker = more examples; drag a rectangle to filter the list" busy=${map.isLoading}>
+    <${Panel} id="map" title="All examples" note="stronger colour = more examples; drag a rectangle to filter the list" busy=${map.isLoading}>
       <${Waiting} state=${map}>${(data) => html`<${Density} map=${data} box=${box} onBox=${set} height=${360} title="Density of all examples by margin and disagreement" />
         <${Sides} map=${data} box=${box} set=${set} />`}</${Waiting}>
     </${Panel}>

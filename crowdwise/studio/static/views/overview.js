@@ -42,7 +42,7 @@ export function Overview({ refit, curve, kept }) {
       ${hasCoefficients && html`<${Panel} id="coefficients" title="Coefficients" note=${`of ${start.classes.at(-1)}, the largest`}><${Coefficients} rows=${refit.coefficients} /></${Panel}>`}
     </div>
     <div class="stack-below">
-      <${Panel} id="map" title="All examples" note="darker = more examples; draw a rectangle to list those inside" busy=${map.isLoading}>
+      <${Panel} id="map" title="All examples" note="stronger colour = more examples; draw a rectangle to list those inside" busy=${map.isLoading}>
         <${Waiting} state=${map}>${(data) => html`<${Density} map=${data} title="Density of all examples by margin and disagreement" onBox=${(box) => box && go("map", { ...kept, box: boxText(box) })} />`}</${Waiting}>
       </${Panel}>
     </div>`;
