@@ -15,7 +15,7 @@ from crowdwise.reporting._words import interval, percent
 from crowdwise.reporting.examples import mean_ratings, rows_of
 from crowdwise.reporting.fit import MOST_ROWS, N_BINS, Fit, Summary, accuracy_of, estimate, listed, named
 from crowdwise.results.fit_results import is_representative
-from crowdwise.truths.check import share_interval
+from crowdwise.truths.check import by_tenth, reliability_rows, share_interval
 
 _MOST_CLASSES = 20
 _PERCENT = {k / 5: f"{20 * k}%" for k in range(6)}  # marks of an axis of shares
@@ -61,18 +61,13 @@ def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any] | None:
     if len(known) == 0:
         return None
     sure, ours = results.confidence[known], (results.codes[known] == truth[known]).astype(np.float64)
-    tenth = np.minimum((10 * sure).astype(np.intp), 9)
-    reliability = [
-        {"n": int(at.sum()), "stated": float(sure[at].mean()), **accuracy_of(ours[at])}
-        for at in (tenth == k for k in np.unique(tenth))
-    ]
     return {
         "n": len(known),
         "consensus": accuracy_of(ours),
         "majority": accuracy_of(fit.votes[known, truth[known]]),
         "stated": estimate(sure.mean()),
         "at_random": is_representative(results, fit.labelled, truth),
-        "reliability": reliability,
+        "reliability": reliability_rows(by_tenth(sure, ours)),
     }
 
 

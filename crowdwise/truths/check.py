@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crowdwise._arrays import Codes, Floats
+from crowdwise._arrays import Array, Codes, Floats
 from crowdwise._checks import check_number
 from crowdwise._limits import SPREAD_ERROR
 from crowdwise._text import count
@@ -37,6 +37,8 @@ class TruthCheck:
     at_random : bool, default=True
         Whether the known examples may be a random draw of all, by stated confidence and class. If not, the share that
         is right holds for examples like these only.
+    tenths : tuple of (int, float, float), default=()
+        By tenth of the stated confidence: how many, the mean confidence, the share that is right.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class TruthCheck:
     confidence: float
     others: float | None = None
     at_random: bool = True
+    tenths: tuple[tuple[int, float, float], ...] = ()
 
     @property
     def accuracy(self) -> float:
@@ -103,6 +106,7 @@ class TruthCheck:
             "at_random": self.at_random,
             "needed": self.needed(),
             "within": 0.05,
+            "reliability": reliability_rows(self.tenths),
         }
 
     def __repr__(self) -> str:
@@ -189,8 +193,33 @@ def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None, *
     The classes that are taken are by default the most probable ones.
     """
     chosen = held_out.argmax(axis=1) if chosen is None else chosen
-    sure = held_out[np.arange(len(codes)), chosen]
-    return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()), at_random=at_random)
+    sure, right = held_out[np.arange(len(codes)), chosen], chosen == codes
+    tenths = by_tenth(sure, right)
+    return TruthCheck(len(codes), int(right.sum()), float(sure.mean()), at_random=at_random, tenths=tenths)
+
+
+def by_tenth(sure: Floats, right: Array) -> tuple[tuple[int, float, float], ...]:
+    """How many answers are in each tenth of confidence, the mean confidence there, and the share that is right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.truths.check import by_tenth
+    >>> by_tenth(np.array([0.625, 0.6875, 1.0]), np.array([True, False, True]))
+    ((2, 0.65625, 0.5), (1, 1.0, 1.0))
+    """
+    tenth = np.minimum((10 * sure).astype(np.intp), 9)
+    parts = (tenth == k for k in np.unique(tenth))
+    return tuple((int(at.sum()), float(sure[at].mean()), float(right[at].mean())) for at in parts)
+
+
+def reliability_rows(tenths: tuple[tuple[int, float, float], ...]) -> list[dict[str, Any]]:
+    """The same with Wilson's intervals, for reports and JSON."""
+    found = []
+    for n, stated, value in tenths:
+        low, high = share_interval(value, n)
+        found.append({"n": n, "stated": stated, "value": value, "low": float(low), "high": float(high)})
+    return found
 
 
 def share_interval(share: Any, n: Any) -> tuple[Any, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crowdwise.truths.check import RatingCheck, TruthCheck, check_classes
+from crowdwise.truths.check import RatingCheck, TruthCheck, check_classes, share_interval
 
 
 @pytest.mark.parametrize(("n", "right"), [(1, 0), (1, 1), (50, 40), (200, 199)])
@@ -42,3 +42,13 @@ def test_the_interval_of_an_error_covers_it_as_often_as_it_says():
     n = 20 + RatingCheck(20, 1.0, 1.0).needed(within=0.1)
     low, high = RatingCheck(n, 1.0, 1.0).interval
     assert (high - low) / 2 == pytest.approx(0.1, rel=0.05)
+
+
+def test_known_answers_are_counted_by_tenth_of_confidence():
+    held_out = np.array([[0.95, 0.05], [0.35, 0.65], [0.62, 0.38], [0.0, 1.0]])
+    check = check_classes(held_out, np.array([0, 0, 0, 1]))
+    assert check.tenths == ((2, pytest.approx(0.635), 0.5), (2, pytest.approx(0.975), 1.0))
+    assert sum(row["n"] for row in check.plain()["reliability"]) == check.n
+    low, high = share_interval(0.5, 2)
+    first = check.plain()["reliability"][0]
+    assert (first["low"], first["high"]) == (low, high)

@@ -59,7 +59,7 @@ export function Density({ map, box, onBox, height = 320, title }) {
         <text class="tick" x=${across.at(value)} y=${height - BOTTOM + 16} text-anchor="middle">${number(value)}</text></g>`)}
       ${ticks(y0, y1, 5).map((value) => html`<g key=${`y${value}`}><line class="grid faint" x1=${LEFT} x2=${width - RIGHT} y1=${up.at(value)} y2=${up.at(value)} />
         <text class="tick" x=${LEFT - 6} y=${up.at(value) + 4} text-anchor="end">${number(value)}</text></g>`)}
-      <text class="axis" x=${(LEFT + width - RIGHT) / 2} y=${height - 8} text-anchor="middle">${map.margin_is}</text>
+      <text class="axis" x=${(LEFT + width - RIGHT) / 2} y=${height - 8} text-anchor="middle">margin</text>
       <text class="axis" transform=${`translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)`} text-anchor="middle">disagreement</text>
       ${rect && html`<rect class="brush" x=${rect.x} y=${rect.y} width=${Math.max(across.at(Math.min(shown.x1, x1)) - rect.x, 1)} height=${Math.max(up.at(Math.max(shown.y0, y0)) - rect.y, 1)} />`}
     </svg>

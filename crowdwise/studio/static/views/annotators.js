@@ -18,13 +18,13 @@ export function strongestBias(row, classes) {
 
 const COLUMNS = [
   { id: "annotator", name: "Annotator", of: (row) => row.annotator },
-  { id: "labels", name: "Labels", of: (row) => row.labels, number: true },
+  { id: "labels", name: "Labels", of: (row) => row.labels, number: true, wide: true },
   { id: "accuracy", name: "Accuracy", of: (row) => row.accuracy ?? -1 },
   { id: "agrees", name: "Agreement", of: (row) => row.agrees_with_consensus ?? -1, number: true, wide: true },
   { id: "weight", name: "Weight", of: (row) => row.expertise ?? -1 },
   { id: "steepness", name: "By steepness", wide: true },
   { id: "bias", name: "Class bias", of: (row) => Math.max(...row.bias.map((value) => Math.abs(value ?? 0)), 0), wide: true },
-  { id: "flags", name: "Flags", of: (row) => row.flags.length },
+  { id: "flags", name: "Flags", of: (row) => row.flags.length, wide: true },
 ];
 
 function compare(a, b) {
@@ -40,14 +40,14 @@ function Head({ column, sort, onSort }) {
 function Row({ row, classes, largest, spark, kept }) {
   const bias = strongestBias(row, classes);
   return html`<tr>
-    <th scope="row"><${Link} view="annotator" params=${{ ...kept, name: row.annotator }}><bdi>${row.annotator}</bdi></${Link}></th>
-    <td class="number">${count(row.labels)}</td>
+    <th scope="row"><${Link} view="annotator" params=${{ ...kept, name: row.annotator }}><bdi>${row.annotator}</bdi></${Link}><div class="narrow"><${Flags} flags=${row.flags} /></div></th>
+    <td class="number wide">${count(row.labels)}</td>
     <td class="with-bar"><${Interval} value=${row.accuracy} low=${row.accuracy_low} high=${row.accuracy_high} warm=${row.flags.length > 0} />${percent(row.accuracy)}<small class="wide">${interval(row.accuracy_low, row.accuracy_high)}</small></td>
     <td class="number wide">${percent(row.agrees_with_consensus)}</td>
     <td><${Bar} share=${(row.expertise ?? 0) / largest} /></td>
     <td class="wide">${spark && html`<${Spark} ...${spark} />`}</td>
     <td class="wide">${bias && Math.abs(bias.value) >= 0.05 ? html`<bdi>${bias.name}</bdi> ${bias.value > 0 ? "+" : "-"}${percent(Math.abs(bias.value), 0)}` : ""}</td>
-    <td><${Flags} flags=${row.flags} /></td>
+    <td class="wide"><${Flags} flags=${row.flags} /></td>
   </tr>`;
 }
 

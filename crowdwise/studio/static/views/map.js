@@ -31,6 +31,7 @@ export function MapView() {
   return html`<div class="stack">
     <${Panel} id="map" title="All examples" note="stronger colour = more examples; drag a rectangle to filter the list" busy=${map.isLoading}>
       <${Waiting} state=${map}>${(data) => html`<${Density} map=${data} box=${box} onBox=${set} height=${360} title="Density of all examples by margin and disagreement" />
+        <p class="note">Margin: ${data.margin_is}.</p>
         <${Sides} map=${data} box=${box} set=${set} />`}</${Waiting}>
     </${Panel}>
     <${Panel} id="inside" title=${box ? "Examples inside the rectangle" : "Examples"}><${ExampleList} fixed=${fixed} /></${Panel}>

@@ -51,9 +51,15 @@ function confidenceWords(check) {
   return `Mean confidence ${stated}.`;
 }
 
+/** Mistakes of a perceptron as examples get harder, beside the most that it can make. */
 function Theory({ theory }) {
+  const most = Math.max(...theory.regions.map((region) => region.mistakes), 1);
+  const words = theory.regions.map((region) => `${region.mistakes} in part ${region.region}`).join(", ");
   return html`<p>${theory.words}</p>
-    <dl class="facts"><div><dt>mistakes</dt><dd>${count(theory.mistakes)}</dd></div><div><dt>bound of Theorem 2</dt><dd>${theory.bound === null ? "none" : number(theory.bound)}</dd></div></dl>`;
+    <dl class="facts"><div><dt>mistakes</dt><dd>${count(theory.mistakes)}</dd></div><div><dt>bound of Theorem ${theory.theorem ?? 2}</dt><dd>${theory.bound === null ? "none" : count(Math.round(theory.bound))}</dd></div>
+      ${theory.novikoff !== undefined && theory.novikoff !== null && html`<div><dt>bound of Novikoff, in any order</dt><dd>${count(Math.round(theory.novikoff))}</dd></div>`}</dl>
+    <div class="regions" role="img" aria-label=${`Mistakes, from easy to hard examples: ${words}`}>${theory.regions.map((region) => html`<div key=${region.region} title=${`${region.mistakes} mistakes`} style=${{ height: `${(100 * region.mistakes) / most}%` }}></div>`)}</div>
+    <p class="regions-ends"><span>easy examples</span><span>mistakes per region, at most ${count(most)}</span><span>hard examples</span></p>`;
 }
 
 export function Model() {

@@ -43,7 +43,8 @@ export function Overview({ refit, curve, kept }) {
     </div>
     <div class="stack-below">
       <${Panel} id="map" title="All examples" note="stronger colour = more examples; draw a rectangle to list those inside" busy=${map.isLoading}>
-        <${Waiting} state=${map}>${(data) => html`<${Density} map=${data} title="Density of all examples by margin and disagreement" onBox=${(box) => box && go("map", { ...kept, box: boxText(box) })} />`}</${Waiting}>
+        <${Waiting} state=${map}>${(data) => html`<${Density} map=${data} title="Density of all examples by margin and disagreement" onBox=${(box) => box && go("map", { ...kept, box: boxText(box) })} />
+          <p class="note">Margin: ${data.margin_is}.</p>`}</${Waiting}>
       </${Panel}>
     </div>`;
 }
