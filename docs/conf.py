@@ -95,5 +95,18 @@ def escape_trailing_underscores(app, what, name, obj, options, lines):
             lines[i] = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line)
 
 
+def examples_first(app, what, name, obj, options, lines):
+    """The example stands above the parameters: most readers need no more."""
+    titles = [i for i in range(len(lines) - 1) if lines[i].strip() and re.fullmatch(r"-{3,}", lines[i + 1].strip())]
+    starts = {lines[i].strip(): i for i in titles}
+    if "Examples" in starts and titles[0] < starts["Examples"]:
+        begin = starts["Examples"]
+        end = next((i for i in titles if i > begin), len(lines))
+        example = [*lines[begin:end], ""]
+        del lines[begin:end]
+        lines[titles[0] : titles[0]] = example
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", examples_first, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", escape_trailing_underscores, priority=900)  # after napoleon
