@@ -22,7 +22,9 @@ def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_p
     assert max(map(len, lines)) <= 120
     assert lines[-1] == f"The report: {tmp_path}/tried/run/report.html"
     assert (tmp_path / "tried" / "run" / "report.html").stat().st_size > 10_000
-    found = re.search(r"consensus accuracy ([\d.]+)%.*majority vote ([\d.]+)%", " ".join(printed.out.split()))
+    found = re.search(
+        r"consensus accuracy is ([\d.]+)%.*majority-vote accuracy ([\d.]+)%", " ".join(printed.out.split())
+    )
     consensus, majority = map(float, found.groups())
     assert consensus > majority + 4
     assert main(["demo", "tried"]) == 73  # nothing is overwritten

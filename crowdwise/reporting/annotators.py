@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from crowdwise._arrays import Array, Floats, Positions, ratio
 from crowdwise._limits import ENOUGH_TRUTHS
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._svg import Markup, interval_rows, share_ticks
-from crowdwise.reporting._words import NAMED, percent, some_of
+from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
+from crowdwise.reporting._words import NAMED, percent, short_percent, some_of
 from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
 
 # Annotators in the table and in the chart. Matrices of more classes would fill a page; the most frequent confusions are
@@ -148,6 +149,54 @@ def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
     return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
 
 
+class Column(NamedTuple):
+    """A column of the table of annotators: what it is sorted by, how its values are written, and a picture of them."""
+
+    title: str
+    key: str
+    form: Callable[[float], str]
+    note: str = ""
+    wide: bool = False  # left out on a phone
+    picture: Callable[[dict[str, Any]], Markup] | None = None
+
+    def small(self, row: dict[str, Any]) -> str:
+        """The interval, or how many known answers there are."""
+        if self.key == "truth_accuracy":
+            return f"of {row['truths']:,}"
+        if self.key == "limits_low":
+            return f"to {self.form(row['limits_high'])}"
+        low, high = row.get(f"{self.key}_low"), row.get(f"{self.key}_high")
+        return "" if low is None or high is None else f"{self.form(low)} to {self.form(high)}".replace("%", "", 1)
+
+
+def columns(summary: Summary) -> list[Column]:
+    """The columns that these annotators have."""
+    rows = summary["annotators"]["rows"]
+    known = set(rows[0]) if rows else set()
+    if "truth_accuracy" in known:
+        known.discard("agrees_with_consensus")
+    return [column for column in _COLUMNS if column.key in known]
+
+
+def _accuracy_span(row: dict[str, Any]) -> Markup:
+    return span(row["accuracy"], row["accuracy_low"], row["accuracy_high"])
+
+
+_COLUMNS = (
+    Column("Labels", "labels", "{:,}".format),
+    Column("Expertise", "expertise", "{:.3g}".format, "weight in the vote", True, lambda row: bar(row["bar"])),
+    Column("Estimated accuracy", "accuracy", short_percent, "against the consensus", picture=_accuracy_span),
+    Column("On known answers", "truth_accuracy", short_percent, "accuracy on the examples with a known answer"),
+    Column("With consensus", "agrees_with_consensus", short_percent, "labels that equal the consensus", True),
+    Column("With model", "agrees_with_model", short_percent, "labels that equal the out-of-fold prediction", True),
+    Column("Offset", "offset", "{:+.2f}".format, "how much higher than the consensus their labels are on average"),
+    Column("Slope", "slope", "{:.2f}".format, "by how much their rating rises if the true one rises by one", True),
+    Column("Spread", "spread", "{:.2f}".format, "standard deviation of their labels after the offset"),
+    Column("Rank correlation", "rank_correlation", "{:.2f}".format, "Spearman's, with the consensus", True),
+    Column("Limits", "limits_low", "{:+.2f}".format, "limits of agreement: 95% of their differences lie between", True),
+)
+
+
 def flagged(summary: Summary, flag: str) -> list[str]:
     """Annotators with a flag that begins in some way."""
     rows = summary["annotators"]["rows"]
@@ -173,22 +222,25 @@ def advice(summary: Summary) -> list[str]:
     return found
 
 
-def _score(summary: Summary, rows: list[dict[str, Any]]) -> str:
-    """What annotators are compared by: a harsh one is seldom right and may be consistent; common errors need truth."""
-    if rows[0].get("spread") is not None:
-        return "spread"
-    measured = (summary["truth_check"] or summary["quality"]["known"] or {}).get("at_random", False)
-    if measured and all(row.get("truths", 0) >= ENOUGH_TRUTHS for row in rows):
-        return "truth_accuracy"
-    return "expertise" if rows[0].get("accuracy") is None else "accuracy"
+def _compared(summary: Summary, rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """What annotators are compared by, and those that can be, the best first.
+
+    A harsh one is seldom right and may be consistent; only known answers show errors that annotators have in common.
+    """
+    if not rows or rows[0].get("spread") is not None:
+        return "spread", rows
+    at_random = (summary["truth_check"] or summary["quality"]["known"] or {}).get("at_random", False)
+    measured = [row for row in rows if at_random and row.get("truths", 0) >= ENOUGH_TRUTHS]
+    if len(measured) > 1:
+        return "truth_accuracy", sorted(measured, key=lambda row: -row["truth_accuracy"])
+    return "expertise" if rows[0].get("accuracy") is None else "accuracy", rows
 
 
 def chart(summary: Summary) -> Markup | None:
     """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known."""
-    rows = _in_chart(summary)
+    score, rows = _in_chart(summary)
     if len(rows) < 2 or not summary["comparable"]:
         return None
-    score = _score(summary, rows)
     if score == "spread":
         return _offsets(summary, rows)
     if score == "expertise" or any(row.get(score) is None for row in rows):
@@ -205,10 +257,10 @@ def _kind(row: dict[str, Any]) -> str:
     return "below" if row["flags"] else ""
 
 
-def _in_chart(summary: Summary) -> list[dict[str, Any]]:
-    rows = [row for row in summary["annotators"]["rows"] if row["labels"]]
+def _in_chart(summary: Summary) -> tuple[str, list[dict[str, Any]]]:
+    score, rows = _compared(summary, [row for row in summary["annotators"]["rows"] if row["labels"]])
     half = _MOST_IN_CHART // 2
-    return rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
+    return score, rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
 
 
 def _offsets(summary: Summary, rows: list[dict[str, Any]]) -> Markup:
@@ -230,10 +282,10 @@ def _unit(summary: Summary) -> str:
 
 def chart_words(summary: Summary) -> str:
     """What that chart shows."""
-    rows, half = _in_chart(summary), _MOST_IN_CHART // 2
+    (score, rows), half = _in_chart(summary), _MOST_IN_CHART // 2
     which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
     flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
-    ends = "the spread of their labels" if _score(summary, rows) == "spread" else "95% intervals"
+    ends = "the spread of their labels" if score == "spread" else "95% intervals"
     return f"Annotators, with {ends}.{which}{flags}"
 
 
@@ -257,12 +309,10 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _best_and_worst(summary: Summary, rows: list[dict[str, Any]]) -> str:
+    score, rows = _compared(summary, rows)
     if len(rows) < 2 or not summary["comparable"]:
         return ""
-    score = _score(summary, rows)
-    if score == "truth_accuracy":
-        rows = sorted(rows, key=lambda row: -row[score])
-    best, worst = rows[0], rows[-1]
+    best, worst = next((row for row in rows if _ADVERSE not in row["flags"]), rows[0]), rows[-1]
     if score != "expertise":
         ends = (best, worst) if score == "spread" else (worst, best)
         if ends[0][f"{score}_high"] >= ends[1][f"{score}_low"]:
@@ -278,7 +328,10 @@ def _scored(summary: Summary, row: dict[str, Any]) -> str:
     if row.get("truth_accuracy") is not None:
         parts.insert(0, f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}")
     if row.get("spread") is not None:
-        harsh = f"{'lenient' if row['offset'] > 0 else 'harsh'} by {abs(row['offset']):.1f}{_unit(summary)}"
-        parts = [f"{harsh}, otherwise within {row['spread']:.2g} ({row['spread_low']:.2g} to {row['spread_high']:.2g})"]
+        away = f"{abs(row['offset']):.2g}{_unit(summary)}"
+        harsh = (
+            f"{'lenient' if row['offset'] > 0 else 'harsh'} by {away}" if abs(row["offset"]) >= 0.05 else "no offset"
+        )
+        parts = [f"{harsh}, spread {row['spread']:.2g} ({row['spread_low']:.2g} to {row['spread_high']:.2g})"]
     parts = parts or [f"expertise {row['expertise']:.3g}"]
     return f"{row['annotator']} ({', '.join(parts)}, {count(row['labels'], 'label')})"

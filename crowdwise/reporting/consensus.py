@@ -15,9 +15,9 @@ from crowdwise.reporting._words import interval, percent
 from crowdwise.reporting.examples import mean_ratings, rows_of
 from crowdwise.reporting.fit import MOST_ROWS, N_BINS, Fit, Summary, accuracy_of, estimate, listed, named
 from crowdwise.results.fit_results import is_representative
-from crowdwise.truths.check import by_tenth, reliability_rows, share_interval
+from crowdwise.truths.check import RatingCheck, by_tenth, reliability_rows, share_interval
 
-_MOST_CLASSES = 20
+_MOST_CLASSES, _FEWEST_IN_TENTH = 20, 5
 _PERCENT = {k / 5: f"{20 * k}%" for k in range(6)}  # marks of an axis of shares
 PAGES = (("consensus", "Consensus"),)
 
@@ -72,13 +72,13 @@ def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any] | None:
 
 
 def _rating_errors(fit: Fit) -> dict[str, Any] | None:
-    """Root mean squared errors of the consensus and of the plain mean where truth and ratings are there."""
+    """Root mean squared errors of the consensus and of the plain mean where truth is known, and what it states."""
     at = ~np.isnan(fit.judging) & fit.labelled
     if not at.any():
         return None
     answers = {"consensus": fit.results.label, "mean": mean_ratings(fit.labels)}
     errors = {name: float(np.sqrt(((given - fit.judging)[at] ** 2).mean())) for name, given in answers.items()}
-    return {"n": int(at.sum()), **errors}
+    return {"n": int(at.sum()), **errors, "stated": float(np.sqrt((fit.results.std[at] ** 2).mean()))}
 
 
 def classifier(fit: Fit) -> dict[str, Any] | None:
@@ -232,8 +232,10 @@ def calibration_sentence(summary: Summary) -> str:
     That is of all known answers, or of those of some confidence.
     """
     known = summary["quality"]["known"]
-    if summary["kind"] == "rating" or not known:
+    if not known:
         return ""
+    if summary["kind"] == "rating":
+        return _rating_caution(known)
     stated, actual, where = known["stated"]["value"], known["consensus"], ""
     if actual["low"] <= stated <= actual["high"]:
         rows = [row for row in known["reliability"] if row["n"] >= ENOUGH_TRUTHS and _is_far(row)]
@@ -245,6 +247,17 @@ def calibration_sentence(summary: Summary) -> str:
         f"{'Overconfident' if stated > actual['value'] else 'Underconfident'}{where}: predicted {percent(stated, 1)} "
         f"correct, actual {percent(actual['value'], 1)}. Use confidence to rank examples only, or calibrate it with "
         "these answers (--use-truth; truth=... in Python)."
+    )
+
+
+def _rating_caution(known: dict[str, Any]) -> str:
+    """The same of the standard deviation that ratings state, if it is outside the interval of their error."""
+    low, high = RatingCheck(known["n"], known["consensus"], known["stated"]).interval
+    if low <= known["stated"] <= high:
+        return ""
+    return (
+        f"{'Overconfident' if known['stated'] < low else 'Underconfident'}: predicted error {known['stated']:.3g}, "
+        f"actual {known['consensus']:.3g}. Calibrate it with these answers (--use-truth; truth=... in Python)."
     )
 
 
@@ -270,7 +283,7 @@ def rare_class_sentence(summary: Summary) -> str:
 def lines(summary: Summary) -> list[tuple[str, str]]:
     """All of it for a terminal."""
     if summary["kind"] == "rating":
-        return [("Consensus", quality_sentence(summary))]
+        return [("Consensus", quality_sentence(summary)), ("", calibration_sentence(summary))]
     overrides = "the label of the only annotator" if _is_single_label(summary) else changed_words(summary)
     return [
         ("Consensus", overrides),
@@ -287,8 +300,12 @@ def numbers(summary: Summary) -> list[dict[str, Any]]:
     quality, part = summary["quality"], summary["changed"]
     if summary["kind"] == "rating":
         error = {"value": f"{quality['typical_error']:.3g}", "name": "estimated error of a rating"}
+        error["note"] = "if annotators err independently"
+        if known := quality["known"]:
+            error = {"value": f"{known['consensus']:.3g}", "name": "error of a rating"}
+            error["note"] = f"root mean square, {count(known['n'], 'known answer')}"
         single = {"value": f"{summary['size']['single']:,}", "name": "examples with one label"}
-        return [error | {"note": "if annotators err independently"}, single | {"note": "not compared"}]
+        return [error, single | {"note": "not compared"}]
     note = f"and {count(part['ties'], 'tie')} broken" if part["ties"] else "no tie to break"
     changed = {"value": f"{part['total']:,}", "name": "majority answers overridden", "note": note}
     note = f"below {percent(quality['unsure_below'])} confidence"
@@ -351,6 +368,8 @@ def reliability_picture(summary: Summary) -> Markup:
     plot = Plot((0, 1), (0, 1)).axes("confidence", _PERCENT, "accuracy", marks, grid=marks)
     plot.shape("polyline", [(0, 0), (1, 1)], "diagonal")
     for row in summary["quality"]["known"]["reliability"]:
+        if row["n"] < _FEWEST_IN_TENTH:
+            continue
         title = f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}"
         plot.interval(row["stated"], row["value"], row["low"], row["high"], title)
     return plot.picture("Reliability: accuracy on known answers against confidence, by tenths.")

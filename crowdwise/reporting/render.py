@@ -10,6 +10,7 @@ from typing import Any
 
 from crowdwise._text import count, how_to_install
 from crowdwise.exceptions import MissingExtraError
+from crowdwise.formats._write import safe_cell
 from crowdwise.reporting import _svg, _words
 from crowdwise.reporting._svg import Markup
 from crowdwise.reporting.fit import Summary
@@ -91,10 +92,24 @@ def markdown_cell(value: Any) -> str:
 
 
 def _details(summary: Summary) -> dict[str, Any]:
-    """What the page's script shows when an annotator is opened."""
+    """What the page's script shows when an annotator is opened, and the tables that it saves."""
     keys = ("confusion", "mixed_up", "alone")
     rows = [{key: row[key] for key in keys if row.get(key)} for row in summary["annotators"]["rows"]]
-    return {"classes": summary["classes"], "annotators": rows}
+    return {"classes": summary["classes"], "annotators": rows, "tables": _tables(summary)}
+
+
+def _tables(summary: Summary) -> dict[str, list[list[Any]]]:
+    """Examples and annotators as rows of cells under a header; text that a spreadsheet would run stays text."""
+    names = {"example": "example", "label": "label", "sure": "confidence" if summary["classes"] else "std"}
+    names |= {"first": "majority" if summary["classes"] else "mean", "labels": "labels", "disagreement": "disagreement"}
+    if any(row.get("truth") is not None for row in summary["order"]["rows"]):
+        names["truth"] = "truth"
+    people = [{**row, "flags": "; ".join(row["flags"])} for row in summary["annotators"]["rows"]]
+    plain = [key for key in (people[0] if people else {}) if key not in ("bar", "confusion", "mixed_up", "alone")]
+    return {
+        "consensus": [[*names.values()], *([safe_cell(row[key]) for key in names] for row in summary["order"]["rows"])],
+        "annotators": [plain, *([safe_cell(row[key]) for key in plain] for row in people)],
+    }
 
 
 def _render(template: str, summary: Summary, *, autoescape: bool, **given: Any) -> str:

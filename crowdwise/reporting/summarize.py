@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from crowdwise._text import count
-from crowdwise.reporting import agreement, annotators, consensus, disagreement, examples, pairs, ratings, settings
+from crowdwise.reporting import (
+    agreement,
+    annotators,
+    consensus,
+    disagreement,
+    examples,
+    pairs,
+    rates,
+    ratings,
+    settings,
+)
 from crowdwise.reporting._words import rounded
 from crowdwise.reporting.fit import Fit, Summary, named
 
 VERSION = 1
 # Modules with the `data` of a section, its sentences and pictures, and its `PAGES`: names of templates, and of links.
-SECTIONS = (agreement, consensus, annotators, ratings, pairs, disagreement, examples, settings)
+SECTIONS = (agreement, consensus, rates, annotators, ratings, pairs, disagreement, examples, settings)
 
 
 def summarize(
@@ -118,8 +128,10 @@ def _enough_labels(summary: Summary) -> str:
 
 
 def _numbers(summary: Summary) -> list[dict[str, Any]]:
-    """The four numbers of the first screen, each with what it is and a note."""
-    return [agreement.number(summary), *consensus.numbers(summary), annotators.number(summary)][:4]
+    """The numbers of the first screen, each with what it is and a note."""
+    return [agreement.number(summary), *consensus.numbers(summary), annotators.number(summary)][:4] + rates.numbers(
+        summary
+    )
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -143,6 +155,7 @@ def summary_lines(summary: Summary) -> list[str]:
         ("Crowd", f"{crowd}; {rounded(per['mean'])} per example{spread}"),
         *agreement.lines(summary),
         *consensus.lines(summary),
+        *rates.lines(summary),
         *annotators.lines(summary),
         ("Next", f"have an expert check: {first}" if first else _enough_labels(summary)),
         ("Caution", "" if summary["model"]["converged"] else "not converged; allow more rounds"),

@@ -1,5 +1,6 @@
 """The page in a real browser: nothing fails, nothing is loaded, and what can be clicked works."""
 
+import csv
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from crowds import clear_crowd
 from test_render import HOSTILE, hostile_crowd
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
+from crowdwise.formats._write import safe_cell
 from crowdwise.reporting import render_html, summarize
 
 pytestmark = pytest.mark.slow
@@ -207,3 +209,20 @@ def test_five_thousand_rows_stay_fluid_and_a_million_examples_stay_small(opened)
         }"""
     )
     assert milliseconds < 1000
+
+
+def test_tables_can_be_saved_from_the_page_alone(opened, tmp_path):
+    labels = hostile_crowd()
+    summary = summarize(aggregate(labels), labels)
+    page = opened(render_html(summary), accept_downloads=True)
+    for name, key in (("consensus", "order"), ("annotators", "annotators")):
+        with page.expect_download() as saved:
+            page.click(f"[data-save={name}]")
+        assert saved.value.suggested_filename == f"{name}.csv"
+        saved.value.save_as(tmp_path / "saved.csv")
+        with open(tmp_path / "saved.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        shown = summary[key]["rows"]
+        column = "example" if name == "consensus" else "annotator"
+        assert [row[column] for row in rows] == [safe_cell(row[column]) for row in shown]
+    assert [float(row["accuracy"]) for row in rows] == [row["accuracy"] for row in shown]

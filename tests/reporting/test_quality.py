@@ -3,11 +3,11 @@ import pytest
 from crowds import labels_of, rare_crowd
 from scipy.stats import norm
 
-from crowdwise import CrowdLabels, aggregate
+from crowdwise import CrowdLabels, aggregate, rate
 from crowdwise.crowd import krippendorff_alpha
 from crowdwise.reporting import summarize
 from crowdwise.reporting.agreement import alpha_interval
-from crowdwise.reporting.consensus import changed_examples, known_accuracy
+from crowdwise.reporting.consensus import calibration_sentence, changed_examples, known_accuracy
 from crowdwise.reporting.fit import Fit
 from crowdwise.truths.check import share_interval
 
@@ -84,3 +84,35 @@ def test_known_answers_that_only_judge_measure_the_annotators_too():
     rows = summarize(aggregate(matrix), matrix, truth=truth)["annotators"]["rows"]
     measured = {row["annotator"]: (row["truths"], row["truth_accuracy"]) for row in rows}
     assert measured == {"0": (30, 1.0), "1": (30, 1.0), "2": (30, 0.5)}
+
+
+def test_the_rate_of_the_second_of_two_classes_is_that_of_the_function():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    labels = CrowdLabels.from_matrix(np.where(rng.random((200, 4)) < 0.2, 1 - truth[:, None], truth[:, None]))
+    results = aggregate(labels)
+    known = {i: int(truth[i]) for i in range(0, 200, 4)}
+    part, expected = summarize(results, labels, truth=known)["rate"], rate(results, labels, known)
+    assert (part["value"], part["low"], part["high"]) == (expected.value, expected.low, expected.high)
+    assert (part["target"], part["known"]) == ("1", 50)
+    numbers = summarize(results, labels, truth=known)["numbers"]
+    assert numbers[-1]["name"] == "rate of “1”"
+    assert "corrected by 50 known answers" in numbers[-1]["note"]
+    assert "not corrected" in summarize(results, labels)["numbers"][-1]["note"]
+    three = [["a", "b"], ["b", "b"], ["c", "c"]]
+    assert summarize(aggregate(three), three)["rate"] is None
+
+
+def test_confidence_that_is_off_in_a_part_of_the_examples_is_reported():
+    summary = {"kind": "class", "quality": {"known": {"stated": {"value": 0.8}, "n": 200}}}
+    known = summary["quality"]["known"]
+    known["consensus"] = {"value": 0.82, "low": 0.76, "high": 0.87}
+    sure = {"n": 100, "stated": 0.85, "value": 0.99, "low": 0.95, "high": 1.0}
+    known["reliability"] = [{"n": 100, "stated": 0.75, "value": 0.7, "low": 0.6, "high": 0.78}, sure]
+    assert calibration_sentence(summary).startswith(
+        "Underconfident on 100 examples: predicted 85.0% correct, actual 99"
+    )
+    known["reliability"] = [sure | {"n": 19}]
+    assert calibration_sentence(summary) == ""
+    known["consensus"] = {"value": 0.6, "low": 0.5, "high": 0.7}
+    assert calibration_sentence(summary).startswith("Overconfident: predicted 80.0% correct, actual 60.0%")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from crowdwise import CrowdLabels, aggregate
-from crowdwise.reporting import render_html, summarize
+from crowdwise.reporting import render_html, summarize, summary_lines
 
 
 def test_ratings_alone_have_limits_of_agreement_in_the_table_and_as_a_picture():
@@ -27,3 +27,16 @@ def test_classes_have_no_such_section():
     summary = summarize(aggregate(matrix), matrix)
     assert summary["bland_altman"] is None
     assert "Agreement of ratings" not in render_html(summary)
+
+
+def test_a_stated_error_that_known_answers_contradict_is_reported():
+    rng = np.random.default_rng(1)
+    truth = rng.normal(5, 2, 80)
+    shared = truth + rng.normal(0, 2, 80)  # everybody errs alike, which ratings alone cannot show
+    labels = CrowdLabels.from_matrix(shared[:, np.newaxis] + rng.normal(0, 0.3, (80, 4)), scale="interval")
+    results = aggregate(labels)
+    summary = summarize(results, labels, truth=truth)
+    assert "Overconfident: predicted error 0." in "\n".join(summary_lines(summary))
+    assert "Overconfident" in render_html(summary)
+    assert summary["numbers"][1]["name"] == "error of a rating"
+    assert "Overconfident" not in "\n".join(summary_lines(summarize(results, labels, truth=results.label)))

@@ -124,6 +124,20 @@
     });
   }
 
+  // Tables as files: made here, so that the page needs nothing else.
+  const quoted = (cell) => (/[",\n\r]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
+  for (const button of document.querySelectorAll("[data-save]")) {
+    button.addEventListener("click", () => {
+      const name = button.dataset.save;
+      const lines = data.tables[name].map((row) => row.map((cell) => quoted(cell ?? "")).join(",") + "\n");
+      const link = make("a");
+      link.href = URL.createObjectURL(new Blob(lines, { type: "text/csv" }));
+      link.download = `${name}.csv`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    });
+  }
+
   for (const button of document.querySelectorAll("[data-copy]")) {
     const text = document.getElementById(button.dataset.copy).textContent;
     button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Select and copy by hand"; }));
