@@ -18,6 +18,8 @@ OTHERS_SMOOTHING = 1e-3
 LEAST_MERIT = 1e-3
 # Vote shares are raised to this power at the start: they are noisy, so they understate the frequent class.
 START_POWER = 2.0
+# Below this share of labels on shared examples, rounds to convergence with independent errors lose labels (simulated).
+FEW_COMPARED = 0.5
 # Rounds: more help where errors are independent, and harm where they are shared or where annotators are weak.
 LABEL_ROUNDS = 2
 # Labels of the crowd's quality added to every row of an annotator's matrix.
@@ -45,8 +47,9 @@ SPREAD_ERROR = 0.2
 ANSWER_PRECISION = 10.0
 # No probability is taken to be smaller: no model knows its own errors so well.
 SMALLEST_PROBABILITY = 1e-4
-# Known answers that each of the two members of the mixture is taken to have predicted before.
-TRUTHS_BEFORE = 1.0
+# How many times as probable it is, before known answers are seen, that labels alone predict them better than a regression
+# on so few: the usual level of evidence. One to one gains more on average, and costs some crowds two points.
+WITHOUT_TRUTHS_ODDS = 20.0
 # Known answers are no random draw if a distribution of theirs is further than this from that of the others, and
 # further than so many times what chance makes it differ (level .003).
 CHOSEN_DISTANCE, CHOSEN_NOISE = 0.4, 1.8

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
+from crowdwise._limits import FEW_COMPARED, LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior, shares_of
@@ -88,6 +88,8 @@ def fit_labels(
     """Estimate annotators and classes in rounds; by default in few, or to convergence if errors are independent."""
     first = chunks.total(lambda chunk: _first_sums(chunk, counting))
     merit, comparable = annotator_merit(first)
+    compared = compared_share(first, counting)
+    warn_if_few_compared(first, counting)
     begin = counting.vote_shares if counting.independent else Start(counting, merit)
     votes = None if counting.independent else tally(chunks, counting, counting.vote_shares)
     sums, anchor, residual = tally(chunks, counting, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
@@ -96,7 +98,7 @@ def fit_labels(
     most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
-        annotators = Annotators.of_counts(used.counts, model, first.votes)
+        annotators = Annotators.of_counts(used.counts, model, first.votes, compared)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
         last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
@@ -178,6 +180,7 @@ def _first_sums(chunk: Chunk, counting: Counting) -> Sums:
     counted = np.repeat(chunk.weight, n_labels) * of_label
     place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values
     said = np.bincount(place, counted, labels.n_annotators * counting.n_classes)
+    compared = labels._sum_per_annotator(np.where(others > _NOTHING, counted, 0.0))
     counted /= np.repeat(np.maximum(n_votes, np.finfo(np.float64).tiny), n_labels)
     others *= counted
     same *= counted
@@ -185,9 +188,30 @@ def _first_sums(chunk: Chunk, counting: Counting) -> Sums:
         n_examples=len(chunk),
         votes=chunk.weight @ votes,
         said=said.reshape(labels.n_annotators, -1),
+        compared=compared,
         seen=labels._sum_per_annotator(others),
         agreed=labels._sum_per_annotator(same),
     )
+
+
+def compared_share(sums: Sums, counting: Counting) -> Floats:
+    """The share of each annotator's labels that are on examples which others labelled too.
+
+    If errors are independent, one such label is enough for all of them to count, as in the method of Dawid and Skene.
+    """
+    share = sums.compared / np.maximum(sums.said.sum(axis=1), np.finfo(np.float64).tiny)
+    return (share > 0).astype(np.float64) if counting.independent else share
+
+
+def warn_if_few_compared(sums: Sums, counting: Counting) -> None:
+    """Warn if errors are taken to be independent and few labels can show how good annotators are."""
+    share = float(sums.compared.sum() / sums.said.sum())
+    if counting.independent and 0 < share < FEW_COMPARED:
+        warn(
+            f"only {100 * share:.0f}% of the labels are on examples that two annotators labelled: with "
+            "errors_in_common=False the other labels may be overruled by nothing but the frequency of classes. Use the "
+            "default, errors_in_common=True."
+        )
 
 
 def annotator_merit(sums: Sums) -> tuple[Floats, bool]:

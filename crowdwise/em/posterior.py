@@ -132,13 +132,21 @@ class Annotators:
     crowd: Floats  # (n_classes, n_answers): that of all of them together: what is expected of an unknown annotator
 
     @classmethod
-    def of_counts(cls, counts: Floats, model: AnnotatorModel, given: Floats | None = None) -> Annotators:
+    def of_counts(
+        cls, counts: Floats, model: AnnotatorModel, given: Floats | None = None, compared: Floats | None = None
+    ) -> Annotators:
         """Estimated from how often each gave every answer to examples of every class.
 
-        `given` is how often each class was given, if counts are of some labels only.
+        `given` is how often each class was given, if counts are of some labels only; `compared` the share of each
+        annotator's labels that can be compared with those of others: as to the rest, they answer as the crowd does.
         """
+        if compared is None or (compared == 1).all():
+            crowd = model.crowd(counts, given)
+            return cls(model.estimate(counts, crowd), crowd)
+        share = compared[:, np.newaxis, np.newaxis]
+        counts = np.where(share > 0, counts, 0.0)
         crowd = model.crowd(counts, given)
-        return cls(model.estimate(counts, crowd), crowd)
+        return cls(share * model.estimate(counts, crowd) + (1 - share) * crowd, crowd)
 
     @property
     def has_abstentions(self) -> bool:

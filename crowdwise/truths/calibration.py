@@ -1,6 +1,6 @@
 """Probabilities without known answers, and known answers of some examples -> probabilities calibrated by them.
 
-Two members are mixed, by how well each predicts known answers that were held out: the probabilities as they are, with
+Two members are averaged, by how well each predicts known answers that were held out: the probabilities as they are, with
 a temperature; and a logistic regression on the same probabilities and on the votes, which learns what each annotator's
 answer adds, and so the errors that annotators have in common. Without known answers to learn from, both are the same.
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
-from crowdwise._limits import ANSWER_PRECISION, SMALLEST_PROBABILITY, TRUTHS_BEFORE
+from crowdwise._limits import ANSWER_PRECISION, SMALLEST_PROBABILITY, WITHOUT_TRUTHS_ODDS
 from crowdwise.exceptions import warn
 from crowdwise.labels._encode import encode_declared, shown
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -36,8 +36,6 @@ _FEW_RATINGS = 3.0
 _HOLD, _FREE = 1.0, 1e-3
 # The logarithm of a probability of zero; infinity could not be subtracted from another.
 _IMPOSSIBLE = -1e4
-# Rounds in which the shares of the mixture converge.
-_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +146,12 @@ def _temperature(scores: Floats, codes: Codes) -> float:
 
 
 def _own_share(right: Floats) -> float:
-    """The part of the mixture that makes held-out answers most probable; `right` is that of each member's answers."""
-    share = 0.5
-    for _ in range(_ROUNDS):
-        blame = share * right[0] / (share * right[0] + (1 - share) * right[1])
-        share = float((blame.sum() + TRUTHS_BEFORE) / (len(blame) + 2 * TRUTHS_BEFORE))
-    return share
+    """The probability that the first member predicts better; `right` is how probable each made held-out answers.
+
+    The members are averaged by it: a few known answers change what labels show only if they contradict it clearly.
+    """
+    gain = np.log(right[1]).sum() - np.log(right[0]).sum()
+    return float(expit(np.log(WITHOUT_TRUTHS_ODDS) - gain))
 
 
 def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -> tuple[float, RatingCheck]:

@@ -1,5 +1,7 @@
 """The rounds over labels: a slow twin of the default, Dawid and Skene to convergence, chunks, and one label each."""
 
+import warnings
+
 import numpy as np
 import pytest
 from crowds import HeldCrowd, crowd, labels_of
@@ -13,6 +15,7 @@ from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.labels_only import annotator_merit, fit_labels, votes_part
 from crowdwise.em.posterior import Counting
+from crowdwise.exceptions import CrowdWarning
 from crowdwise.rows.chunks import Chunk, MemoryChunks, Sums
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
@@ -90,10 +93,11 @@ def twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes):
     return counts, mass
 
 
-def twin_matrices(counts, given):
+def twin_matrices(counts, given, compared):
     """Matrices shrunk towards the crowd's by four labels, and the crowd's by five that are right in 0.8 and a guess.
 
-    A guess is a class as often as labels were given for it, on examples with others' labels or without.
+    A guess is a class as often as labels were given for it, on examples with others' labels or without. As to labels
+    that cannot be compared, an annotator answers as the crowd does.
     """
     n_annotators, n_classes = counts.shape[:2]
     total = counts.sum(axis=0)
@@ -103,8 +107,20 @@ def twin_matrices(counts, given):
         row = [total[k, c] + 5 * (0.8 * (c == k) + 0.2 * often[c]) for c in range(n_classes)]
         for j in range(n_annotators):
             own = [counts[j, k, c] + 4 * row[c] / sum(row) for c in range(n_classes)]
-            found[j, k] = [one / sum(own) for one in own]
+            found[j, k] = [
+                compared[j] * own[c] / sum(own) + (1 - compared[j]) * row[c] / sum(row) for c in range(n_classes)
+            ]
     return found
+
+
+def twin_compared(rows, weight, shares, n_annotators):
+    """The share of each annotator's labels that are on examples which others, copies apart, labelled too."""
+    own_labels, compared = np.zeros(n_annotators), np.zeros(n_annotators)
+    for row, own in zip(rows, weight, strict=True):
+        for j in row:
+            own_labels[j] += own[j]
+            compared[j] += own[j] * (sum(twin_others(row, own, shares, j).values()) > 1e-12)
+    return compared / own_labels
 
 
 def twin_residuals(rows, weight, shares, posterior, confusion):
@@ -144,6 +160,7 @@ def twin(matrix, n_classes, common=None):
     shares = twin_shares(rows, n_annotators, n_classes)
     weight = [{j: 1 / (1 + sum(shares.get((i, j), 0.0) for i in row if i != j)) for j in row} for row in rows]
     merit = twin_merit(rows, weight, shares, n_annotators, n_classes)
+    compared = twin_compared(rows, weight, shares, n_annotators)
     votes, posterior = [], []
     for row, own in zip(rows, weight, strict=True):
         plain = np.array([sum(own[j] for j in row if row[j] == k) for k in range(n_classes)])
@@ -158,7 +175,7 @@ def twin(matrix, n_classes, common=None):
     for _ in range(2):
         sums = twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes)
         counts, mass = ((1 - anchor) * one + anchor * other for one, other in zip(sums, of_votes, strict=True))
-        confusion, frequency = twin_matrices(counts, given), mass / mass.sum()
+        confusion, frequency = twin_matrices(counts, given, compared), mass / mass.sum()
         posterior = []
         for row, own in zip(rows, weight, strict=True):
             joint = frequency.copy()
@@ -193,7 +210,7 @@ def copied_crowd(seed, n_classes, missing):
 
 @pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("missing", [0.0, 0.4, 0.7])
 @pytest.mark.parametrize("seed", [0, 4])
 def test_the_default_equals_the_slow_twin(seed, missing, n_classes, copies):
     matrix = copied_crowd(seed, n_classes, missing) if copies else crowd(seed, n_classes=n_classes, missing=missing)[1]
@@ -395,14 +412,29 @@ def one_label_each(seed, n_examples, n_annotators, n_classes, overlap):
     return matrix, truth
 
 
+# What may be asked for: the default, other models of annotators, the published method.
+ASKED = {
+    "default": {},
+    "confusion": {"annotator_model": Confusion()},
+    "one coin": {"annotator_model": OneCoin()},
+    "independent": {"errors_in_common": False},
+    "Dawid and Skene": {"errors_in_common": False, "annotator_model": Confusion()},
+    "independent, one coin": {"errors_in_common": False, "annotator_model": OneCoin()},
+}
+
+
+@pytest.mark.parametrize("settings", ASKED.values(), ids=ASKED)
 @example(seed=290, n_annotators=1, n_classes=3)  # classes so rare that errors would be more frequent
 @example(seed=484, n_annotators=5, n_classes=3)
 @given(seed=st.integers(0, 10**6), n_annotators=st.sampled_from([1, 2, 5, 20]), n_classes=st.sampled_from([2, 3, 8]))
-def test_without_shared_examples_the_consensus_is_the_label_and_nobody_can_be_compared(seed, n_annotators, n_classes):
+def test_without_shared_examples_the_consensus_is_the_label_and_nobody_can_be_compared(
+    settings, seed, n_annotators, n_classes
+):
     matrix, _ = one_label_each(seed, 60, n_annotators, n_classes, 0.0)
     given_labels = np.array([next(v for v in row if v is not None) for row in matrix])
     assume(len(set(given_labels)) > 1)
-    found = aggregate(CrowdLabels.from_matrix(matrix, classes=range(n_classes + 1)))  # one that nobody gave
+    labels = CrowdLabels.from_matrix(matrix, classes=range(n_classes + 1))  # one that nobody gave
+    found = aggregate(labels, **settings)
     assert_array_equal(found.label, given_labels)
     assert np.isnan(found.accuracy).all()
     active = np.array([any(v is not None for v in column) for column in matrix.T])
@@ -411,14 +443,35 @@ def test_without_shared_examples_the_consensus_is_the_label_and_nobody_can_be_co
     assert "no two share an example" in repr(found)
 
 
+@pytest.mark.parametrize("settings", ASKED.values(), ids=ASKED)
+def test_who_shares_no_example_answers_as_the_crowd_does(settings, rng):
+    truth = rng.integers(0, 3, 200)
+    matrix = np.where(rng.random((200, 4)) < 0.85, truth[:, np.newaxis], rng.integers(0, 3, (200, 4))).astype(object)
+    matrix[150:, :3], matrix[:150, 3] = None, None  # the last one is alone
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = aggregate(CrowdLabels.from_matrix(matrix), **settings)
+    assert_array_equal(found.label[150:], matrix[150:, 3].astype(int))
+    assert_allclose(found.fitted.confusion[3], found.fitted.answers.crowd, rtol=1e-12)
+    others = aggregate(CrowdLabels.from_matrix(matrix[:150, :3]), **settings)
+    assert (found.label[:150] == others.label).mean() > 0.97  # classes have another frequency
+
+
+def test_few_shared_examples_and_independent_errors_are_warned_about():
+    matrix, _ = one_label_each(0, 100, 5, 3, 0.1)
+    with pytest.warns(CrowdWarning, match="only 18% of the labels"):
+        aggregate(CrowdLabels.from_matrix(matrix), errors_in_common=False)
+
+
 @pytest.mark.parametrize("overlap", [0.02, 0.05, 0.1])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("n_annotators", [3, 12])
-def test_with_some_shared_examples_the_consensus_is_as_right_as_the_labels(n_annotators, n_classes, overlap):
+@pytest.mark.parametrize("name", ["default", "confusion", "one coin"])
+def test_with_some_shared_examples_the_consensus_is_as_right_as_the_labels(name, n_annotators, n_classes, overlap):
     gains = []
     for seed in range(6):
         matrix, truth = one_label_each(seed, 400, n_annotators, n_classes, overlap)
-        found = aggregate(CrowdLabels.from_matrix(matrix, classes=range(n_classes)))
+        found = aggregate(CrowdLabels.from_matrix(matrix, classes=range(n_classes)), **ASKED[name])
         alone = np.array([sum(v is not None for v in row) == 1 for row in matrix])
         first = np.array([next(v for v in row if v is not None) for row in matrix])
         gains.append((found.label == truth).mean() - (first == truth).mean())

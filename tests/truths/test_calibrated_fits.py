@@ -95,18 +95,20 @@ def test_new_labels_are_calibrated_as_those_of_the_fit():
 
 
 def test_levels_are_judged_by_what_is_taken_of_them():
-    gaps, covered = [], 0
-    for seed in range(5):
+    gaps, errors = [], []
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         truth = rng.integers(1, 6, 150)
         stars = np.clip(truth[:, None] + rng.integers(-1, 2, (150, 4)) + [0, 0, 1, 1], 1, 5)
         known, levels = np.where(np.arange(150) < 60, truth, np.nan), CrowdLabels.from_matrix(stars, scale="ordinal")
         found = aggregate(levels, truth=known, errors_in_common=False)  # and they have none
         assert_array_equal(found.label[:60], truth[:60])
-        low, high = found.truth_check.interval
-        covered += low < (found.label == truth)[60:].mean() < high
-        gaps.append(found.confidence[60:].mean() - (found.label == truth)[60:].mean())
-    assert covered >= 4
+        accuracy = (found.label == truth)[60:].mean()
+        error = np.sqrt(accuracy * (1 - accuracy) * (1 / 60 + 1 / 90))  # of the difference of two samples
+        errors.append((accuracy - found.truth_check.accuracy) / error)
+        gaps.append(found.confidence[60:].mean() - accuracy)
+    assert (np.abs(errors) < 1.96).sum() >= 18
+    assert np.mean(errors) == pytest.approx(0, abs=0.5)
     assert np.mean(gaps) == pytest.approx(0, abs=0.05)
 
 

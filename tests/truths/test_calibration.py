@@ -146,12 +146,14 @@ def test_votes_decide_where_the_model_says_nothing():
     assert_allclose(found.calibration.apply(np.array([[0.7, 0.3], [0.5, 0.5]]), nobody)[0], [0.7, 0.3], atol=0.2)
 
 
-def test_the_share_of_a_mixture_by_its_fixed_point():
+def test_members_are_averaged_by_the_odds_of_held_out_answers():
     right = np.random.default_rng(0).random((2, 30))
-    share = _own_share(right)
-    blame = [share * one / (share * one + (1 - share) * other) for one, other in right.T]
-    assert share == pytest.approx((sum(blame) + 1) / 32, abs=1e-6)
-    assert _own_share(np.array([[0.9] * 50, [0.1] * 50])) == pytest.approx(51 / 52, abs=1e-2)
+    odds = 20 * np.prod(right[0] / right[1])
+    assert _own_share(right) == pytest.approx(odds / (1 + odds), rel=1e-9)
+    assert _own_share(right[[0, 0]]) == pytest.approx(20 / 21)  # nothing is shown
+    assert _own_share(np.array([[0.9] * 5000, [0.1] * 5000])) == 1.0
+    assert _own_share(np.array([[0.1] * 5000, [0.9] * 5000])) == 0.0
+
 
 
 @pytest.mark.parametrize("chosen", [False, True])
