@@ -6,9 +6,9 @@ Tables are in docs/evidence/trust.md unless another page is named.
 from __future__ import annotations
 
 # --- Near copies share a vote (crowd/vote_sharing). ---
-# Kappa from which two annotators share a vote; wholly at one. Below it, honest annotators who are good, or variants of
-# one model, agree as much.
-COPY_KAPPA = 0.9
+# Near copies disagree at most 1 - this times as often as two independent annotators would. Below it, honest annotators
+# who are good, or variants of one model, agree as much.
+COPY_KAPPA = 0.95
 # Votes of the crowd's frequencies added to those of others on an example, so that two annotators alone can be compared.
 OTHERS_SMOOTHING = 1e-3
 
@@ -47,8 +47,8 @@ SPREAD_ERROR = 0.2
 ANSWER_PRECISION = 10.0
 # No probability is taken to be smaller: no model knows its own errors so well.
 SMALLEST_PROBABILITY = 1e-4
-# How many times as probable it is, before known answers are seen, that labels alone predict them better than a regression
-# on so few: the usual level of evidence. One to one gains more on average, and costs some crowds two points.
+# How many times as probable it is, before known answers are seen, that labels alone predict them better than a
+# regression: the usual level of evidence. One to one gains more on average, and costs some crowds two points.
 WITHOUT_TRUTHS_ODDS = 20.0
 # Known answers are no random draw if a distribution of theirs is further than this from that of the others, and
 # further than so many times what chance makes it differ (level .003).

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.special import betainc, betaln, xlog1py, xlogy
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
 from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
@@ -26,6 +27,11 @@ _MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
 _ENOUGH_SHARED = 2000
 # Counts of all pairs of annotators are in a square while that is small.
 _SQUARE = 2**22
+
+# The probability from which two annotators are taken to be copies.
+_RATHER = 0.5
+# No rate is taken to be smaller.
+_NEVER = 1e-12
 
 _NONE = np.empty(0, dtype=np.intp)
 
@@ -82,8 +88,7 @@ class VoteSharing(FrozenArrays):
     @classmethod
     def of_copies(cls, labels: CrowdLabels) -> VoteSharing:
         """Near-exact copies among the annotators of some labels."""
-        first, second, kappa = near_copies(labels)
-        return cls(first, second, (kappa - COPY_KAPPA) / (1 - COPY_KAPPA))
+        return cls(*near_copies(labels))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -160,10 +165,10 @@ def label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
 
 
 def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
-    """Pairs of annotators with a kappa above the limit, and that kappa.
+    """Pairs of annotators who are more probably near copies than not, and how probably.
 
-    It is 1 - (d + 1) / (d0 + 1), d being disagreements on the examples that both labelled, and d0 those expected if
-    both answered independently given the votes of all others there. Some examples of many are enough.
+    Their disagreements on the examples that both labelled are compared with those expected if both answered
+    independently given the votes of all others there. Some examples of many are enough.
     """
     rows = enough_pairs(labels)
     labels = labels if rows is None else labels[rows]
@@ -176,17 +181,37 @@ def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
         pairs = np.arange(n * n)
     shared = np.bincount(key, minlength=len(pairs))
     differ = np.bincount(key[values[left] != values[right]], minlength=len(pairs))
-    # No more disagreements can be expected than examples are shared: most pairs are no copies in any case.
-    possible = differ + 1 < (1 - COPY_KAPPA) * (shared + 1)
-    kappa, some = np.zeros(len(pairs)), np.flatnonzero(possible[key])
-    for pair in np.flatnonzero(possible).tolist():
-        own = some[key[some] == pair]
+    n_pairs = max(int((shared > 0).sum()), 1)
+    # Two who answer alike would agree on one of K examples at least: most pairs are no copies in any case.
+    at_most = 1.0 if labels.classes is None else 1 - 1 / len(labels.classes)
+    proba, agree = np.zeros(len(pairs)), np.flatnonzero(2 * differ < shared)
+    proba[agree] = probably_copies(shared[agree], differ[agree], at_most * shared[agree], n_pairs)
+    possible, some = np.flatnonzero(proba > _RATHER), np.flatnonzero(proba[key] > _RATHER)
+    some = some[np.argsort(key[some], kind="stable")]
+    for pair, end in zip(possible.tolist(), np.cumsum(shared[possible]).tolist(), strict=True):
+        own = some[end - shared[pair] : end]
         one, other = values[left[own]], values[right[own]]
         tally = None if labels.classes is None else labels._tally[example[own]]
         same = _equal_by_chance(one, other) if tally is None else _expected_agreement(tally, one, other)
-        kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
-    found = kappa > COPY_KAPPA
-    return pairs[found] // n, pairs[found] % n, kappa[found]
+        proba[pair] = probably_copies(shared[pair], differ[pair], shared[pair] - same, n_pairs)
+    copies = proba > _RATHER
+    return pairs[copies] // n, pairs[copies] % n, proba[copies]
+
+
+def probably_copies(shared: Array, differ: Array, expected: Array, n_pairs: int) -> Floats:
+    """The probability that two annotators are near copies, by their disagreements and those of independent ones.
+
+    A priori one pair of all depends on each other. If so, disagreements are fewer than expected by a factor: for near
+    copies, which half of such pairs are, any below `1 - COPY_KAPPA`, for others any up to one.
+    """
+    often = np.clip(expected / np.maximum(shared, 1), _NEVER, 1 - _NEVER)  # how often independent ones disagree
+    limit = (1 - COPY_KAPPA) * often
+    below = [betainc(differ + 1.0, shared - differ + 1.0, rate) for rate in (limit, often)]
+    near, other = below[0] / limit, (below[1] - below[0]) / (often - limit)
+    independent = xlogy(differ, often) + xlog1py(shared - differ, -often) - betaln(differ + 1.0, shared - differ + 1.0)
+    with np.errstate(over="ignore"):
+        rest = other + 2 * (n_pairs - 1) * np.exp(independent)
+    return np.asarray(near / np.maximum(near + rest, _NEVER))
 
 
 def _equal_by_chance(one: Array, other: Array) -> float:

@@ -1,8 +1,8 @@
 """Probabilities without known answers, and known answers of some examples -> probabilities calibrated by them.
 
-Two members are averaged, by how well each predicts known answers that were held out: the probabilities as they are, with
-a temperature; and a logistic regression on the same probabilities and on the votes, which learns what each annotator's
-answer adds, and so the errors that annotators have in common. Without known answers to learn from, both are the same.
+Two members are averaged, by how well each predicts known answers that were held out: the probabilities as they are,
+with a temperature; and a logistic regression on the same probabilities and on the votes, which learns what each
+annotator's answer adds, and so the errors that annotators have in common. Without known answers both are the same.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels
-from crowdwise.crowd.vote_sharing import VoteSharing, near_copies, numbered
+from crowdwise.crowd.vote_sharing import VoteSharing, near_copies, numbered, probably_copies
 
 
 def judges(seed=0, *, n_examples=300, n_judges=6, n_classes=3, accuracy=0.7):
@@ -30,25 +30,59 @@ def test_an_exact_copy_is_found_and_independent_judges_are_not():
     assert found_pairs(labels_of(np.column_stack([matrix, matrix[:, 1]]), 3)) == [(1, 6)]
 
 
-def test_kappa_of_two_alone_by_hand():
+def integrated(shared, differ, expected, n_pairs):
+    """The probability of near copies by sums over a fine grid of how often two disagree."""
+    often = expected / shared
+
+    def evidence(low, high):
+        rates = low + (high - low) * (np.arange(200_000) + 0.5) / 200_000
+        return (rates**differ * (1 - rates) ** (shared - differ)).mean()
+
+    near, other = evidence(0, 0.05 * often), evidence(0.05 * often, often)
+    independent = often**differ * (1 - often) ** (shared - differ)
+    prior = np.array([0.5 / n_pairs, 0.5 / n_pairs, 1 - 1 / n_pairs])
+    return prior[0] * near / (prior @ [near, other, independent])
+
+
+@pytest.mark.parametrize("counts", [(20, 0, 8.0, 10), (40, 0, 20.0, 1), (200, 3, 90.0, 300), (60, 4, 30.0, 15)])
+def test_the_probability_of_copies_is_that_of_bayes(counts):
+    assert_allclose(probably_copies(*counts), integrated(*counts), rtol=1e-6)
+
+
+def test_two_alone_by_hand():
     # Nobody else labels: the votes of others are the frequencies, and two answer alike in half of the cases by chance.
     said = np.arange(40) % 2
-    _, _, kappa = near_copies(labels_of(np.column_stack([said, said])))
-    assert_allclose(kappa, 1 - 1 / (40 - 20 + 1))
+    _, _, proba = near_copies(labels_of(np.column_stack([said, said])))
+    assert_allclose(proba, integrated(40, 0, 20.0, 1), rtol=1e-6)
 
 
-def test_kappa_falls_with_disagreements_and_near_copies_share_a_part():
+def test_disagreements_show_that_two_are_no_copies():
     matrix, _ = judges()
     near = matrix[:, 1].copy()
-    near[::60] = (near[::60] + 1) % 3
+    near[::100] = (near[::100] + 1) % 3
     sharing = VoteSharing.of_copies(labels_of(np.column_stack([matrix, near]), 3))
     assert (sharing.first.tolist(), sharing.second.tolist(), sharing.given) == ([1], [6], False)
-    assert 0 < sharing.share[0] < 0.7
+    assert 0.9 < sharing.share[0] < 1
     near[::15] = (near[::15] + 1) % 3
     assert found_pairs(labels_of(np.column_stack([matrix, near]), 3)) == []
+    # However many examples there are: it is how seldom two disagree that counts.
+    many, _ = judges(n_examples=3000)
+    near = many[:, 1].copy()
+    near[::20] = (near[::20] + 1) % 3
+    assert found_pairs(labels_of(np.column_stack([many, near]), 3)) == []
 
 
-@pytest.mark.parametrize(("n_examples", "found"), [(8, False), (40, True)])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("share", [0.02, 0.05])
+def test_many_random_annotators_who_share_few_examples_are_no_copies(share, n_classes):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        matrix = np.where(rng.random((500, 200)) < share, rng.integers(0, n_classes, (500, 200)), -1).astype(object)
+        matrix[matrix == -1] = None
+        assert found_pairs(CrowdLabels.from_matrix(matrix, classes=range(n_classes))) == []
+
+
+@pytest.mark.parametrize(("n_examples", "found"), [(4, False), (40, True)])
 def test_few_shared_examples_show_no_copy(n_examples, found):
     matrix, _ = judges(n_examples=n_examples)
     assert (found_pairs(labels_of(np.column_stack([matrix, matrix[:, 0]]), 3)) == [(0, 6)]) == found

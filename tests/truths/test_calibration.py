@@ -155,7 +155,6 @@ def test_members_are_averaged_by_the_odds_of_held_out_answers():
     assert _own_share(np.array([[0.1] * 5000, [0.9] * 5000])) == 0.0
 
 
-
 @pytest.mark.parametrize("chosen", [False, True])
 def test_a_truth_never_judges_itself(chosen, monkeypatch):
     """What is said about an example that is held out is the same whatever its class is, but for the shares of the
