@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise._arrays import Array, Bools, Floats
+from crowdwise._limits import COPY_EXAMPLES
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.labels._encode import shown
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -15,8 +16,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 ALWAYS_SAME = "always the same answer"
 # With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.
 _FEW_LABELS = 3
-# Annotators with the same labels on at least this many examples are flagged as copies.
-_COPY_LABELS = 10
 # An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
 # give another one at least this often. Most annotators differ within the first labels already.
 _SAME, _OTHERWISE, _FIRST_LABELS = 20, 0.25, 2**16
@@ -80,7 +79,7 @@ def _same_answers(labels: CrowdLabels, i: int, j: int) -> tuple[int, int]:
 
 def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
     """Annotators who gave exactly the same labels to the same examples as another one."""
-    many = np.flatnonzero(n_labels >= _COPY_LABELS)
+    many = np.flatnonzero(n_labels >= COPY_EXAMPLES)
     keys: list[Array] = [n_labels]
     for n_examples in sorted({min(_FIRST_EXAMPLES, labels.n_examples), labels.n_examples}):
         keys += _keys(labels if n_examples == labels.n_examples else labels[:n_examples])

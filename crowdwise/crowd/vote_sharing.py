@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import betainc, betaln, xlog1py, xlogy
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
-from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
+from crowdwise._limits import COPY_EXAMPLES, COPY_KAPPA, OTHERS_SMOOTHING
 from crowdwise.labels._groups import numbered
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -184,7 +184,7 @@ def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
     n_pairs = max(int((shared > 0).sum()), 1)
     # Two who answer alike would agree on one of K examples at least: most pairs are no copies in any case.
     at_most = 1.0 if labels.classes is None else 1 - 1 / len(labels.classes)
-    proba, agree = np.zeros(len(pairs)), np.flatnonzero(2 * differ < shared)
+    proba, agree = np.zeros(len(pairs)), np.flatnonzero((shared >= COPY_EXAMPLES) & (2 * differ < shared))
     proba[agree] = probably_copies(shared[agree], differ[agree], at_most * shared[agree], n_pairs)
     possible, some = np.flatnonzero(proba > _RATHER), np.flatnonzero(proba[key] > _RATHER)
     some = some[np.argsort(key[some], kind="stable")]

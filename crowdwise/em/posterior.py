@@ -138,7 +138,8 @@ class Annotators:
         """Estimated from how often each gave every answer to examples of every class.
 
         `given` is how often each class was given, if counts are of some labels only; `compared` the share of each
-        annotator's labels that can be compared with those of others: as to the rest, they answer as the crowd does.
+        annotator's labels that can be compared with those of others. As to the rest they answer as the crowd does,
+        unless the model draws annotators of few labels towards the crowd by itself.
         """
         if compared is None or (compared == 1).all():
             crowd = model.crowd(counts, given)
@@ -146,6 +147,8 @@ class Annotators:
         share = compared[:, np.newaxis, np.newaxis]
         counts = np.where(share > 0, counts, 0.0)
         crowd = model.crowd(counts, given)
+        if np.allclose(model.estimate(np.zeros_like(counts[:1]), crowd)[0], crowd):
+            return cls(model.estimate(counts, crowd), crowd)
         return cls(share * model.estimate(counts, crowd) + (1 - share) * crowd, crowd)
 
     @property

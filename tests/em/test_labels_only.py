@@ -43,7 +43,7 @@ def twin_shares(rows, n_annotators, n_classes):
         for b in range(a + 1, n_annotators):
             both = [row for row in rows if a in row and b in row]
             differ = sum(row[a] != row[b] for row in both)
-            if not both:
+            if len(both) < 10:
                 continue
             often = [sum(list(row.values()).count(k) for row in both) for k in range(n_classes)]
             others = []
@@ -106,11 +106,10 @@ def twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes):
     return counts, mass
 
 
-def twin_matrices(counts, given, compared):
+def twin_matrices(counts, given):
     """Matrices shrunk towards the crowd's by four labels, and the crowd's by five that are right in 0.8 and a guess.
 
-    A guess is a class as often as labels were given for it, on examples with others' labels or without. As to labels
-    that cannot be compared, an annotator answers as the crowd does.
+    A guess is a class as often as labels were given for it, on examples with others' labels or without.
     """
     n_annotators, n_classes = counts.shape[:2]
     total = counts.sum(axis=0)
@@ -120,20 +119,8 @@ def twin_matrices(counts, given, compared):
         row = [total[k, c] + 5 * (0.8 * (c == k) + 0.2 * often[c]) for c in range(n_classes)]
         for j in range(n_annotators):
             own = [counts[j, k, c] + 4 * row[c] / sum(row) for c in range(n_classes)]
-            found[j, k] = [
-                compared[j] * own[c] / sum(own) + (1 - compared[j]) * row[c] / sum(row) for c in range(n_classes)
-            ]
+            found[j, k] = [one / sum(own) for one in own]
     return found
-
-
-def twin_compared(rows, weight, shares, n_annotators):
-    """The share of each annotator's labels that are on examples which others, copies apart, labelled too."""
-    own_labels, compared = np.zeros(n_annotators), np.zeros(n_annotators)
-    for row, own in zip(rows, weight, strict=True):
-        for j in row:
-            own_labels[j] += own[j]
-            compared[j] += own[j] * (sum(twin_others(row, own, shares, j).values()) > 1e-12)
-    return compared / own_labels
 
 
 def twin_residuals(rows, weight, shares, posterior, confusion):
@@ -173,7 +160,6 @@ def twin(matrix, n_classes, common=None):
     shares = twin_shares(rows, n_annotators, n_classes)
     weight = [{j: 1 / (1 + sum(shares.get((i, j), 0.0) for i in row if i != j)) for j in row} for row in rows]
     merit = twin_merit(rows, weight, shares, n_annotators, n_classes)
-    compared = twin_compared(rows, weight, shares, n_annotators)
     votes, posterior = [], []
     for row, own in zip(rows, weight, strict=True):
         plain = np.array([sum(own[j] for j in row if row[j] == k) for k in range(n_classes)])
@@ -188,7 +174,7 @@ def twin(matrix, n_classes, common=None):
     for _ in range(2):
         sums = twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes)
         counts, mass = ((1 - anchor) * one + anchor * other for one, other in zip(sums, of_votes, strict=True))
-        confusion, frequency = twin_matrices(counts, given, compared), mass / mass.sum()
+        confusion, frequency = twin_matrices(counts, given), mass / mass.sum()
         posterior = []
         for row, own in zip(rows, weight, strict=True):
             joint = frequency.copy()
