@@ -14,7 +14,7 @@ from crowdwise._text import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.features._columns import as_texts
 from crowdwise.features._recipe import MATRIX, Recipe
-from crowdwise.formats._names import candidates
+from crowdwise.formats._names import check_ids, find_example
 from crowdwise.labels._encode import as_objects
 from crowdwise.rows.read import map_array
 from crowdwise.tables import Source, open_table
@@ -121,7 +121,8 @@ def read_features(
     if show is not None and show not in cells:
         raise DataError(f"{source.name} has no column {show!r} to show; its columns are {some_names(table.header)}.")
     texts = None if show is None else as_texts(cells[show] if show in (*text, *(columns or ())) else cells.pop(show))
-    row_ids = _checked_ids(source.name, name, cells.pop(name))
+    row_ids = cells.pop(name)
+    check_ids(table.place, name, row_ids)
     notes = [*table.notes, f"ids: column {name!r}"]
     try:
         if recipe is None:
@@ -132,7 +133,7 @@ def read_features(
         raise DataError(f"{source.name}: {error}") from error
     if texts is None and (shown := text or recipe.text_columns):
         texts = as_texts(cells[shown[0]])
-    return FeatureTable(row_ids, X, recipe, texts, (*notes, *gaps))
+    return FeatureTable(as_objects(row_ids), X, recipe, texts, (*notes, *gaps))
 
 
 def _of_matrix(source: Source, recipe: Recipe | None, ids: str | os.PathLike[str] | None) -> FeatureTable:
@@ -164,7 +165,8 @@ def _listed_ids(source: Source, n_rows: int) -> list[str]:
             ids = [column, *ids]
     if len(ids) != n_rows:
         raise DataError(f"{source.name} has {len(ids):,} ids, and the features have {n_rows:,} rows: one each.")
-    return _checked_ids(source.name, column, ids).tolist()
+    check_ids(lambda i: f"{source.name}, row {i + 1}", column, ids)
+    return ids
 
 
 def _load_matrix(path: str, name: str) -> Any:
@@ -179,32 +181,10 @@ def _load_matrix(path: str, name: str) -> Any:
 
 def _id_column(name: str, header: Sequence[str], wanted: str | None) -> str:
     """The column with the ids: the one named, or the one that is usual."""
-    if wanted is not None:
-        if wanted not in header:
-            raise DataError(f"{name} has no column {wanted!r}; its columns are {some_names(header)}.")
-        return wanted
-    found = candidates(header, "example")
-    if not found:
+    column = find_example(name, header, wanted, "--id", ())
+    if column is None:
         raise DataError(
             f"{name}: which column holds the ids of the examples? Its columns are {some_names(header)}. "
             "Name it: --id COLUMN."
         )
-    if len(found) > 1:
-        raise DataError(
-            f"{name}: the columns {', '.join(map(repr, found))} may all hold the ids of the examples. Name the right "
-            f"one: --id {found[0]}."
-        )
-    return found[0]
-
-
-def _checked_ids(name: str, column: str, ids: Sequence[str]) -> Array:
-    first: dict[str, int] = {}
-    for row, example in enumerate(ids, start=1):
-        if not example:
-            raise DataError(f"{name}: row {row} has no id in the column {column!r}. Each row needs one.")
-        if first.setdefault(example, row) != row:
-            raise DataError(
-                f"{name}: rows {first[example]} and {row} have the same id {example!r} in the column {column!r}. "
-                "Each example needs one row; remove one of them."
-            )
-    return as_objects(list(ids))
+    return column

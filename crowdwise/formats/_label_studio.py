@@ -13,7 +13,7 @@ from typing import Any
 from crowdwise._text import count
 from crowdwise.formats._answers import Answers, Given
 from crowdwise.formats._names import text_column
-from crowdwise.formats._tool import Tool, first_text, list_in
+from crowdwise.formats._tool import Tool, first_text, list_in, record_in
 from crowdwise.tables import Record, Table, as_text
 
 # What a value of these types holds is an answer about the whole example.
@@ -122,7 +122,7 @@ def choices_in(value: Record) -> list[Any]:
     return [value[key] for key in ("choices", "rating", "number", "selected") if value.get(key) is not None]
 
 
-LABEL_STUDIO = Tool("Label Studio", is_label_studio, _given, texts=lambda task: task.get("data") or {})
+LABEL_STUDIO = Tool("Label Studio", is_label_studio, _given, texts=lambda place, task: record_in(place, task, "data"))
 
 
 def is_label_studio_flat(header: Sequence[str]) -> bool:

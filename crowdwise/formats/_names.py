@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
@@ -100,19 +100,35 @@ def shell_word(name: str) -> str:
     return name if re.fullmatch(r"[\w.:/-]+", name) else "'" + name.replace("'", "'\\''") + "'"
 
 
-def find_example(name: str, header: Sequence[str], given: str | None) -> str | None:
-    """The column with the example's id in a table with a row per example; None if no column is named like it."""
+def find_example(
+    name: str, header: Sequence[str], given: str | None, option: str = "--example", not_like: Sequence[str] = TEXT_WORDS
+) -> str | None:
+    """The column with the example's id in a table with a row per example; None if no column is named like it.
+
+    It is the one given with an option, else the only one that is named like ids and not like `not_like`.
+    """
     if given is not None:
         if given not in header:
             raise LabelError(f"{name} has no column {given!r} for example; its columns are {some_names(header)}.")
         return given
-    found = [column for column in candidates(header, "example") if plain_name(column) not in TEXT_WORDS]
+    found = [column for column in candidates(header, "example") if plain_name(column) not in not_like]
     if len(found) > 1:
         raise LabelError(
-            f"{name}: {' and '.join(map(repr, found))} may both hold the example. Say which does: --example COLUMN (in "
-            "Python: example=...)."
+            f"{name}: {' and '.join(map(repr, found))} may both hold the ids of the examples. Name the right one: "
+            f"{option} {shell_word(found[0])} (in Python: {option.removeprefix('--')}={found[0]!r})."
         )
     return found[0] if found else None
+
+
+def check_ids(place_of: Callable[[int], str], column: str, ids: Sequence[str]) -> None:
+    """An error unless every row has an id, and no two the same; it says where, from the position of a row."""
+    first: dict[str, int] = {}
+    for i, example in enumerate(ids):
+        if not example or first.setdefault(example, i) != i:
+            what = f"{example!r} occurs a second time, after {place_of(first[example])}" if example else "it is empty"
+            raise LabelError(
+                f"{place_of(i)}: every example needs one row and an id of its own, and in the column {column!r} {what}."
+            )
 
 
 def text_column(header: Sequence[str], taken: Sequence[str], given: str | None = None) -> str | None:

@@ -11,6 +11,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.formats._answers import NUMBER, WIDE, Answers, ReadOptions
 from crowdwise.formats._names import (
     candidates,
+    check_ids,
     find_columns,
     find_example,
     plain_name,
@@ -206,7 +207,7 @@ def _read_wide(
     columns = table.columns([*(name for name in (id_column, text, truth) if name), *annotators])
     if id_column:
         examples = columns[id_column]
-        _refuse_empty_or_repeated(table, id_column, examples)
+        check_ids(table.place, id_column, examples)
     else:
         examples = [str(i) for i in range(len(columns[annotators[0]]))]
         _refuse_ids(columns, annotators, options)
@@ -282,15 +283,3 @@ def _answers_in_common(columns: Sequence[set[str]]) -> set[str]:
             whole |= part
             set_of.update(dict.fromkeys(part, whole))
     return min((set_of[value] for value in shared), key=len, default=set())
-
-
-def _refuse_empty_or_repeated(table: Table, column: str, examples: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for number, example in enumerate(examples):
-        if not example or example in seen:
-            what = f"{example!r} occurs a second time" if example else "it is empty"
-            raise LabelError(
-                f"{table.place(number)}: a table with a column per annotator has a row per example, and in the column "
-                f"{column!r} {what}."
-            )
-        seen.add(example)

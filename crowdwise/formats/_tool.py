@@ -33,14 +33,14 @@ class Tool:
     is_its: Callable[[Record], bool]
     given: Callable[[str, Record, Answers], Iterable[Given]]  # the answers in a record, with its place in words
     example: tuple[str, ...] = ("id",)  # fields with the id of the example; its number if none is filled
-    texts: Callable[[Record], Record] = lambda record: {}  # what may hold the text that was labelled
+    texts: Callable[[str, Record], Record] = lambda place, record: {}  # what may hold the text that was labelled
     parts: Callable[[str, Record], Iterable[Placed]] = _alone  # the records in one of the file
 
     def read(self, records: Iterable[Placed], answers: Answers) -> None:
         """Take all answers."""
         for number, (place, record) in enumerate(part for one in records for part in self.parts(*one)):
             example = first_text(record, self.example) or str(number)
-            if text := _text(self.texts(record), answers.options.text):
+            if text := _text(self.texts(place, record), answers.options.text):
                 answers.texts.setdefault(example, text)
             for given in self.given(place, record, answers):
                 answers.take(example, given)

@@ -29,6 +29,11 @@ def _is_argilla(record: Record) -> bool:
     return nested or any(key.endswith(_RESPONSES) for key in record)
 
 
+def _argilla_texts(place: str, record: Record) -> Record:
+    fields = record_in(place, record, "fields") or record
+    return {key: fields.get(key) for key in TEXT_WORDS}
+
+
 def _argilla(place: str, record: Record, answers: Answers) -> Iterator[Given]:
     for question, value, user, status in _responses(place, record):
         if status is None:
@@ -132,20 +137,20 @@ ARGILLA = Tool(
     _is_argilla,
     _argilla,
     example=("id", "_server_id"),
-    texts=lambda record: {key: (record.get("fields") or record).get(key) for key in TEXT_WORDS},
+    texts=_argilla_texts,
 )
 PRODIGY = Tool(
     "Prodigy",
     lambda task: "answer" in task and ("_input_hash" in task or "_task_hash" in task),
     _prodigy,
     example=("_input_hash", "_task_hash"),
-    texts=lambda task: {"text": task.get("text")},
+    texts=lambda place, task: {"text": task.get("text")},
 )
 INSPECT = Tool(
     "Inspect",
     lambda log: isinstance(log.get("eval"), dict) and isinstance(log.get("samples"), list),
     _inspect,
     example=("example",),
-    texts=lambda sample: {"input": sample.get("input")},
+    texts=lambda place, sample: {"input": sample.get("input")},
     parts=_samples,
 )

@@ -260,7 +260,7 @@ def test_annotators_with_answers_of_their_own_are_no_doubt_if_these_are_few_or_a
     [
         ("id,ann,bob\na,1,0\na,1,1\n", r"row 2 after the header:.*'id' 'a' occurs a second time"),
         ("id,ann,bob\n,1,0\n", "row 1 after the header:.*it is empty"),
-        ("task,item,ann,bob\na,b,1,0\n", "may both hold the example. Say which does: --example"),
+        ("task,item,ann,bob\na,b,1,0\n", "may both hold the ids of the examples. Name the right one: --example"),
         ("id\na\n", "no column is left for an annotator"),
     ],
 )

@@ -91,6 +91,14 @@ def test_a_class_spelt_like_several_choices_is_none_where_spellings_are_made_ali
         formats.read(saved(mixed), strip=True)
 
 
+@pytest.mark.parametrize("name", ["label_studio.json", "argilla_nested.json"])
+def test_texts_that_are_no_record_are_named(name, saved):
+    records = json.loads((FILES / name).read_text())
+    records.append({**records[-1], "data" if "data" in records[-1] else "fields": 1.5})
+    with pytest.raises(DataError, match=r"'(data|fields)' must be a record"):
+        formats.read(saved(records))
+
+
 def test_several_choices_of_every_tool_are_counted(tmp_path):
     tasks = [
         {"text": "t", "options": [], "accept": accept, "answer": "accept", "_input_hash": 1, "_annotator_id": who}
