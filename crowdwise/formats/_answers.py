@@ -24,7 +24,7 @@ from crowdwise.labels._build import parts_of_codes
 from crowdwise.labels._encode import as_objects, tidy
 from crowdwise.labels._mistakes import perhaps, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.scale import ScaleName
+from crowdwise.labels.scale import NOMINAL, LabelScale
 from crowdwise.tables import as_text
 
 # Cells that hold no label, besides empty ones. "None" may well be a class.
@@ -77,7 +77,7 @@ class ReadOptions:
     missing: tuple[str, ...] = MISSING
     abstain: tuple[str, ...] = ()
     on_duplicate: OnDuplicate = "error"
-    scale: ScaleName = "nominal"
+    scale: LabelScale = NOMINAL
     classes: tuple[str, ...] | None = None
     strip: bool = False
     texts: bool | str = True
@@ -277,7 +277,7 @@ class Answers:
         self._columns = array("i"), array("i"), array("i")
         del examples  # which would be held until the end
         on_duplicate = "error" if options.on_duplicate == "runs" else options.on_duplicate
-        settings: dict[str, Any] = {"on_duplicate": on_duplicate, "scale": options.scale}
+        settings: dict[str, Any] = {"on_duplicate": on_duplicate, "scale": options.scale.name}
         if options.classes is not None:
             settings["classes"] = tidy([label_of(name) for name in options.classes])
         if len(used) < len(labels):
@@ -290,7 +290,7 @@ class Answers:
             notes.append(f"{count(made.n_abstentions, 'abstention')} (counted, not used as labels)")
         else:
             made = CrowdLabels(**parts_of_codes(list(zip(codes, values, strict=True)), **settings)).with_scale(
-                options.scale
+                options.scale.name
             )
         if runs := {run: judge for run, judge in self._judge_of.items() if run in set(made.annotators.tolist())}:
             made = made.with_groups({**runs, **{judge: judge for judge in runs.values()}})
@@ -420,8 +420,8 @@ def _id_array(ids: Sequence[str], kind: Callable[[str], Any]) -> Array:
     return np.fromiter(map(int, ids), np.int64, len(ids)) if kind is int else as_objects(ids)
 
 
-def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], scale: ScaleName) -> Array:
-    if scale != "interval":
+def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], scale: LabelScale) -> Array:
+    if scale.has_classes:
         return tidy([kind_of(label) for label in labels]) if labels else as_objects([])
     for label in labels:
         if not NUMBER.fullmatch(label):

@@ -78,7 +78,7 @@ def _id_column(name: str, cells: Mapping[str, Sequence[str]], options: ReadOptio
     if options.example is None and (named := find_example(name, short, None)):
         return named
     by_values = [column for column in _without(short, options.annotator or ()) if _holds_ids(cells[column])]
-    if options.example is None and options.scale != "interval" and len(by_values) == 1:
+    if options.example is None and options.scale.has_classes and len(by_values) == 1:
         return by_values[0]
     return find_example(name, list(cells), options.example)
 
@@ -211,7 +211,7 @@ def _read_wide(
     else:
         examples = [str(i) for i in range(len(columns[annotators[0]]))]
         _refuse_ids(columns, annotators, options)
-    if options.annotator is None and options.scale != "interval":
+    if options.annotator is None and options.scale.has_classes:
         _refuse_no_annotator(answers.name, {name: columns[name] for name in annotators}, none)
     answers.notes.append(f"a column per annotator: {some_names(annotators)}{how}")
     answers.notes.append(
@@ -245,7 +245,7 @@ def _annotator_columns(table: Table, options: ReadOptions, taken: Sequence[str |
 def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], options: ReadOptions) -> None:
     matrix = as_objects([cell for name in annotators for cell in columns[name]]).reshape(len(annotators), -1).T
     matrix[matrix == ""] = None
-    refuse_id_column(matrix, annotators, ratings=options.scale == "interval")
+    refuse_id_column(matrix, annotators, ratings=not options.scale.has_classes)
 
 
 def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str]) -> None:

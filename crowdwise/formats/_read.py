@@ -20,7 +20,7 @@ from crowdwise.formats._marketplaces import MTURK, TOLOKA
 from crowdwise.formats._plain import read_plain
 from crowdwise.formats._tools import ARGILLA, INSPECT, PRODIGY
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.scale import ScaleName
+from crowdwise.labels.scale import LabelScale, ScaleName
 from crowdwise.tables import (
     Placed,
     Source,
@@ -150,7 +150,7 @@ def read(
         missing=_as_texts(missing),
         abstain=_as_texts(abstain),
         on_duplicate=on_duplicate,
-        scale=scale,
+        scale=LabelScale.of(scale),
         classes=None if classes is None else _as_texts(classes),
         strip=strip,
         texts=texts,

@@ -22,7 +22,7 @@ from crowdwise.labels._encode import as_array, encode_declared, id_array, shown
 from crowdwise.labels._frames import index_of, is_default, is_frame, named_values, row_ids
 from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.scale import ScaleName
+from crowdwise.labels.scale import LabelScale, ScaleName
 
 
 def as_labels(y: Any, *, scale: ScaleName | None = "nominal") -> CrowdLabels:
@@ -38,8 +38,8 @@ def as_labels(y: Any, *, scale: ScaleName | None = "nominal") -> CrowdLabels:
     1
     """
     if isinstance(y, CrowdLabels):
-        if scale is not None and (scale == "interval") != (y.classes is None):
-            needed, given = ("numbers", "classes") if y.classes is not None else ("classes", "numbers")
+        if scale is not None and LabelScale.of(scale).has_classes != y.scale.has_classes:
+            needed, given = ("numbers", "classes") if y.scale.has_classes else ("classes", "numbers")
             raise LabelError(
                 f'{needed} are needed here, and these labels are {given}: labels.with_scale("{scale}"), or read them '
                 f'with read_labels(..., scale="{scale}").'

@@ -342,7 +342,7 @@ class CrowdLabels(LabelArrays):
             raise ValueError('levels belong to the ordinal scale: with_scale("ordinal", levels=...).')
         if of == self.scale == NOMINAL:
             return self
-        if scale == "interval":
+        if not of.has_classes:
             return replace(as_numbers(self), scale=of)
         labels = as_classes(self) if levels is None else in_order(as_classes(self), levels)
         if scale == "ordinal":

@@ -69,7 +69,7 @@ def known_answers(truth: Any, X: Any, labels: CrowdLabels) -> Array | None:
     """
     if truth is None:
         return labels.truth
-    answers = codes_of_truth(truth, X, labels) if labels.classes is not None else _ratings(truth, X, labels)
+    answers = codes_of_truth(truth, X, labels) if labels.scale.has_classes else _ratings(truth, X, labels)
     return answers if is_known(answers).any() else None
 
 
