@@ -1,27 +1,17 @@
-"""Answers as a file has them -> labels, texts and known answers.
-
-Cells are text. Identifiers, and classes, that are all whole numbers in their plain spelling become integers, as in a
-data frame; ``str`` gives back what was in the file. All else stays as it came.
-"""
+"""Answers as a file has them -> labels, texts and known answers. Cells are text."""
 
 from __future__ import annotations
 
-import math
-import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from crowdwise._arrays import Array
 from crowdwise._text import count, some_names
 from crowdwise.exceptions import LabelError
+from crowdwise.formats._coded import CodedRows, kind_of_ids, kind_of_labels
 from crowdwise.formats._names import shell_word
-from crowdwise.labels._build import parts_of_codes
-from crowdwise.labels._encode import as_objects, tidy
+from crowdwise.labels._encode import tidy
 from crowdwise.labels._mistakes import perhaps, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import NOMINAL, LabelScale
@@ -29,8 +19,6 @@ from crowdwise.tables import as_text
 
 # Cells that hold no label, besides empty ones. "None" may well be a class.
 MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
-NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Between several choices that are one answer.
 SEVERAL = "|"
 OnDuplicate = Literal["error", "first", "last", "runs"]
@@ -92,14 +80,6 @@ class ReadOptions:
     def no_labels(self) -> set[str]:
         """Cells that are no label."""
         return {"", *self.missing, *self.abstain}
-
-
-class _Codes(dict[str, int]):
-    """A number for every text, from 0, in order of appearance."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = len(self)
-        return len(self) - 1
 
 
 class Stripped(dict[str, str]):
@@ -171,8 +151,7 @@ class Answers:
         self._stripped = Stripped(self.options.missing)
         self._missing = frozenset({"", *self.options.missing})
         self._n_missing: Counter[str] = Counter()
-        self._indices = _Codes(), _Codes(), _Codes()
-        self._columns = array("i"), array("i"), array("i")
+        self._rows = CodedRows(name)
         self._to_questions: list[_Answer] = []
         self._known: list[_Answer] = []
         self._n_empty: Counter[str] = Counter()  # answers without a label, by question
@@ -182,7 +161,7 @@ class Answers:
         self._chosen: dict[tuple[str, str], frozenset[str]] = {}
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self._rows)
 
     def add(self, example: str, annotator: str, label: str) -> None:
         """Take one answer."""
@@ -198,8 +177,7 @@ class Answers:
             self._n_missing.update(label for label in labels if label in self._missing)
             rows = [row for row in zip(examples, annotators, labels, strict=True) if row[2] not in self._missing]
             examples, annotators, labels = zip(*rows, strict=True) if rows else ((), (), ())
-        for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
-            column.extend(map(index.__getitem__, texts))
+        self._rows.extend(examples, annotators, labels)
 
     def take(self, example: str, given: Given) -> None:
         """Take an answer to one of several questions."""
@@ -257,47 +235,27 @@ class Answers:
         notes = [*self.notes, *remarks, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
         if len(self) == 0:
             raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
-        self._refuse_empty_ids()
-        options = self.options
+        options, rows = self.options, self._rows
         if options.strip:
-            self._spell_alike()
-        if options.classes is not None:
-            self._refuse_others(options.classes)
-        examples, annotators, labels = map(list, self._indices)
-        used = [label for label in labels if label not in options.abstain]
-        id_of = _kind_of_ids([*examples, *self.texts, *self.truth])
-        label_of = _kind_of_labels([*used, *self.truth.values(), *(options.classes or ())])
-        values = [
-            _id_array(examples, id_of),
-            _id_array(annotators, _kind_of_ids(annotators)),
-            _label_array(used, label_of, options.scale),
-        ]
-        self._indices = _Codes(), _Codes(), _Codes()
-        codes = [np.frombuffer(column, dtype=np.intc) for column in self._columns]
-        self._columns = array("i"), array("i"), array("i")
-        del examples  # which would be held until the end
-        on_duplicate = "error" if options.on_duplicate == "runs" else options.on_duplicate
-        settings: dict[str, Any] = {"on_duplicate": on_duplicate, "scale": options.scale.name}
+            spelling = rows.spell_alike((*(options.classes or ()), *options.abstain))
+            self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
+        rows.check(options.classes, options.abstain)
+        used = [label for label in rows.labels if label not in options.abstain]
+        id_of = kind_of_ids([*rows.examples, *self.texts, *self.truth])
+        label_of = kind_of_labels([*used, *self.truth.values(), *(options.classes or ())])
+        settings: dict[str, Any] = {"on_duplicate": "error" if options.on_duplicate == "runs" else options.on_duplicate}
         if options.classes is not None:
             settings["classes"] = tidy([label_of(name) for name in options.classes])
-        if len(used) < len(labels):
-            value_of = dict(zip(used, values[2].tolist(), strict=True))
-            values[2] = as_objects([value_of.get(label, label) for label in labels])
-            cells = (each[code] for code, each in zip(codes, values, strict=True))
-            abstained = [label for label in labels if label in options.abstain]
-            table = dict(zip(("example", "annotator", "label"), cells, strict=True))
-            made = CrowdLabels.from_table(table, abstain=abstained, **settings)
-            notes.append(f"{count(made.n_abstentions, 'abstention')} (counted, not used as labels)")
-        else:
-            made = CrowdLabels(**parts_of_codes(list(zip(codes, values, strict=True)), **settings)).with_scale(
-                options.scale.name
-            )
-        if runs := {run: judge for run, judge in self._judge_of.items() if run in set(made.annotators.tolist())}:
-            made = made.with_groups({**runs, **{judge: judge for judge in runs.values()}})
+        labels = rows.to_labels(options.scale, id_of, label_of, options.abstain, **settings)
+        if labels.n_abstentions:
+            notes.append(f"{count(labels.n_abstentions, 'abstention')} (counted, not used as labels)")
+        annotators = set(labels.annotators.tolist())
+        if runs := {run: judge for run, judge in self._judge_of.items() if run in annotators}:
+            labels = labels.with_groups({**runs, **{judge: judge for judge in runs.values()}})
             notes.append(f"runs of one judge share a vote: {some_names(list(dict.fromkeys(runs.values())))}")
         texts = {id_of(example): text for example, text in self.texts.items()}
         truth = {id_of(example): label_of(label) for example, label in self.truth.items()}
-        return LabelFile(made, texts or None, truth or None, format, tuple(notes), self.question)
+        return LabelFile(labels, texts or None, truth or None, format, tuple(notes), self.question)
 
     def choose_question(self, wanted: str | None) -> None:
         """Take the answers to the question wanted, or to the only one, the newest of each annotator."""
@@ -338,7 +296,7 @@ class Answers:
 
     def _never_given(self) -> list[str]:
         """What was declared to be no label and is not in this file: perhaps it is spelt otherwise."""
-        given = set(map(plain_spelling, self._indices[2]) if self.options.strip else self._indices[2])
+        given = set(map(plain_spelling, self._rows.labels) if self.options.strip else self._rows.labels)
         spelt = plain_spelling if self.options.strip else str
         absent = [text for text in self.options.missing if text and text not in (*MISSING, *self._n_missing)]
         absent += [text for text in self.options.abstain if spelt(text) not in given]
@@ -348,43 +306,7 @@ class Answers:
     def _spelt_like(self, text: str) -> list[str]:
         """Labels that may be meant by another text: spelt alike, or named in it with commas."""
         meant = {plain_spelling(part) for part in (text, *text.split(","))}
-        return [label for label in self._indices[2] if plain_spelling(label) in meant]
-
-    def _spell_alike(self) -> None:
-        """Give labels that are spelt alike one spelling: the declared one, else the most frequent."""
-        codes = np.frombuffer(self._columns[2], dtype=np.intc)
-        often = np.bincount(codes, minlength=len(self._indices[2])).tolist()
-        by_frequency = sorted(zip(self._indices[2], often, strict=True), key=lambda pair: pair[1])
-        declared = (*(self.options.classes or ()), *self.options.abstain)
-        spelling = {plain_spelling(text): text for text in (*(text for text, _ in by_frequency), *declared)}
-        one = _Codes()
-        table = np.array([one[spelling[plain_spelling(text)]] for text in self._indices[2]], dtype=np.intc)
-        self._columns = (*self._columns[:2], array("i", table[codes].tobytes()))
-        self._indices = (*self._indices[:2], one)
-        self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
-
-    def _refuse_empty_ids(self) -> None:
-        for role, index, column in zip(("example", "annotator"), self._indices, self._columns, strict=False):
-            if "" in index:
-                example, annotator, label = self._row(column.index(index[""]))
-                raise LabelError(
-                    f"{self.name}: every label needs its example and its annotator; the {role} is empty of the label "
-                    f"{label!r} (example {example!r}, annotator {annotator!r})."
-                )
-
-    def _row(self, at: int) -> list[str]:
-        return [list(index)[column[at]] for index, column in zip(self._indices, self._columns, strict=True)]
-
-    def _refuse_others(self, classes: Sequence[str]) -> None:
-        """An error if a label is none of the declared classes."""
-        for label, code in self._indices[2].items():
-            if label not in {*classes, *self.options.abstain}:
-                example, annotator, _ = self._row(self._columns[2].index(code))
-                raise LabelError(
-                    f"labels must be among the declared classes, {', '.join(map(repr, classes))}; found {label!r} for "
-                    f"example {example!r}, annotator {annotator!r}. "
-                    "Declare it too, or declare that it is no label: --missing or --abstain (missing=..., abstain=...)."
-                )
+        return [label for label in self._rows.labels if plain_spelling(label) in meant]
 
 
 def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> str:
@@ -402,28 +324,3 @@ def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> 
             f"(in Python: question={found[0]!r})."
         )
     return found[0]
-
-
-def _kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:
-    return int if ids and all(map(_WHOLE.fullmatch, ids)) else str
-
-
-def _kind_of_labels(labels: Sequence[str]) -> Callable[[str], Any]:
-    if not labels or not all(map(NUMBER.fullmatch, labels)):
-        return str
-    if all(map(_WHOLE.fullmatch, labels)):
-        return int
-    return float if all(math.isfinite(float(label)) for label in labels) else str
-
-
-def _id_array(ids: Sequence[str], kind: Callable[[str], Any]) -> Array:
-    return np.fromiter(map(int, ids), np.int64, len(ids)) if kind is int else as_objects(ids)
-
-
-def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], scale: LabelScale) -> Array:
-    if scale.has_classes:
-        return tidy([kind_of(label) for label in labels]) if labels else as_objects([])
-    for label in labels:
-        if not NUMBER.fullmatch(label):
-            raise LabelError(f'ratings must be numbers; found {label!r}. Use scale="nominal" for classes.')
-    return np.fromiter(map(float, labels), np.float64, len(labels))
