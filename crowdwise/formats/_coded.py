@@ -71,7 +71,7 @@ class CodedRows:
             codes.extend(map(numbers.__getitem__, texts))
 
     def spell_alike(self, declared: Sequence[str]) -> dict[str, str]:
-        """Give labels that are spelt alike one spelling, the declared or the most frequent one; all by plain spelling."""
+        """Give labels that are spelt alike one spelling, the declared or the most frequent; all, by plain spelling."""
         codes = np.frombuffer(self._codes[2], dtype=np.intc)
         often = np.bincount(codes, minlength=len(self.labels)).tolist()
         by_frequency = [text for _, text in sorted(zip(often, self.labels, strict=True), key=lambda pair: pair[0])]
