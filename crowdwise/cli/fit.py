@@ -74,6 +74,7 @@ Examples:
   crowdwise fit answers.csv --example question --annotator who --label said
   crowdwise fit labels.csv --classes no,unclear,yes --missing -1
   crowdwise fit ratings.csv features.csv --ratings
+  crowdwise fit export.json --question all
 """,
 )
 @click.argument("labels", type=FILE)
@@ -116,6 +117,7 @@ def command(
     """
     from crowdwise.reporting import summary_lines
     from crowdwise.runs import Settings, fit
+    from crowdwise.runs.questions import fit_questions
 
     started()
     wanted = Settings(**settings)
@@ -126,11 +128,35 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     options |= {"info": console.info, "on_round": console.progress, "command": shlex.join(["crowdwise", *given])}
+    options |= {"settings": wanted, **reading}
+    if reading["labels_as"]["question"] == "all":
+        with console.step("Fitting"):
+            runs = fit_questions(labels, features, out=out, **options)
+        _show_all(runs, out, as_json)
+        return
     with console.step("Fitting"):
-        run = fit(labels, features, out=out, settings=wanted, **reading, **options)
+        run = fit(labels, features, out=out, **options)
         summary = run.summary
     if as_json:
         show_json("fit", {"out": out, "summary": summary})
     else:
         lines = [*summary_lines(summary), f"Report      {out}/report.{options['report']}"]
-        show("\n".join(textwrap.fill(line, 110, subsequent_indent=" " * 12) for line in lines))
+        show("\n".join(map(_filled, lines)))
+
+
+def _filled(line: str) -> str:
+    return textwrap.fill(line, 110, subsequent_indent=" " * 12)
+
+
+def _show_all(runs: dict[str, Any], out: str, as_json: bool) -> None:
+    """What every question gave, or the reason why it gave nothing."""
+    from crowdwise.reporting import summary_lines
+
+    if as_json:
+        found = {name: {"error": run} if isinstance(run, str) else run.summary for name, run in runs.items()}
+        show_json("fit", {"out": out, "questions": found})
+        return
+    for name, run in runs.items():
+        lines = [f"Caution     not fitted: {run}"] if isinstance(run, str) else summary_lines(run.summary)
+        show("\n".join([name, *(_filled(line) for line in lines), ""]))
+    show(f"Reports     {out}/index.html")

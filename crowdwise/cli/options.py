@@ -86,7 +86,9 @@ _LABELS = (
         help="The tool that wrote the file, such as label-studio; by default it is recognised.",
     ),
     encoding_option,
-    click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
+    click.option(
+        "--question", metavar="NAME", help="Which question, if annotators answered several; fit takes all: a run each."
+    ),
     click.option(
         "--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1; may be repeated."
     ),

@@ -309,6 +309,18 @@ class Answers:
         return [label for label in self._rows.labels if plain_spelling(label) in meant]
 
 
+class SeveralQuestionsError(LabelError):
+    """Annotators answered several questions, and none was picked."""
+
+    def __init__(self, name: str, questions: tuple[str, ...]) -> None:
+        self.questions = questions
+        super().__init__(
+            f"{name} has {len(questions)} questions: {', '.join(questions)}. Pick one: --question "
+            f"{shell_word(questions[0])} (in Python: question={questions[0]!r}); or fit each: crowdwise fit --question "
+            "all."
+        )
+
+
 def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> str:
     """The question whose answers are the labels: the one wanted, or the only one."""
     found = list(dict.fromkeys(questions))
@@ -319,8 +331,5 @@ def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> 
     if not found:
         raise LabelError(f"{name}: there is no question in it that was answered with a class or a rating.")
     if len(found) > 1:
-        raise LabelError(
-            f"{name} has {len(found)} questions: {', '.join(found)}. Pick one: --question {shell_word(found[0])} "
-            f"(in Python: question={found[0]!r})."
-        )
+        raise SeveralQuestionsError(name, tuple(found))
     return found[0]

@@ -48,6 +48,13 @@ def render_html(summary: Summary) -> str:
     )
 
 
+def render_index(rows: list[dict[str, Any]], title: str) -> str:
+    """A page that leads to several reports, each with its first numbers, or with the reason why there is none."""
+    style = _source("report.css")
+    given = {"rows": rows, "title": title, "style": Markup(style), "style_hash": _hash(style)}
+    return _environment(autoescape=True).get_template("index.html").render(**given)
+
+
 def render_markdown(summary: Summary) -> str:
     """The report as Markdown, without pictures.
 
@@ -113,7 +120,14 @@ def _tables(summary: Summary) -> dict[str, list[list[Any]]]:
 
 
 def _render(template: str, summary: Summary, *, autoescape: bool, **given: Any) -> str:
-    """Fill a template; escaping is off for Markdown only, which has marks of its own."""
+    """Fill a template with a summary."""
+    environment = _environment(autoescape=autoescape)
+    environment.globals.update(summary=summary, classes=summary["kind"] == "class")
+    return environment.get_template(template).render(**given)
+
+
+def _environment(*, autoescape: bool) -> Any:
+    """What templates can use; escaping is off for Markdown only, which has marks of its own."""
     try:
         import jinja2
     except ImportError:
@@ -128,8 +142,7 @@ def _render(template: str, summary: Summary, *, autoescape: bool, **given: Any) 
     environment.filters["cell"] = markdown_cell
     sections = {section.__name__.rpartition(".")[2]: section for section in SECTIONS}
     environment.globals.update(sections, count=count, svg=_svg, words=_words)
-    environment.globals.update(summary=summary, classes=summary["kind"] == "class")
-    return environment.get_template(template).render(**given)
+    return environment
 
 
 def _source(name: str) -> str:

@@ -123,8 +123,8 @@ def _check_place(place: Path) -> None:
 
 def _finish(new: Path, place: Path) -> None:
     """Flush files to the disk, with the permissions of those that they replace."""
-    for path in new.iterdir():
+    for path in filter(Path.is_file, new.rglob("*")):
         with open(path, "rb") as file:
             os.fsync(file.fileno())
-        if (place / path.name).is_file():
-            shutil.copymode(place / path.name, path)
+        if (before := place / path.relative_to(new)).is_file():
+            shutil.copymode(before, path)
