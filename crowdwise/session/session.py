@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -526,6 +527,16 @@ class Session:
             return facts | {"accuracy": None, "low": None, "high": None}
         low, high = share_interval(right / len(both), len(both))
         return facts | {"accuracy": right / len(both), "low": float(low), "high": float(high)}
+
+    def widget(self) -> Any:
+        """The session inside a notebook: sliders and the label seat; needs the extra ``widget``.
+
+        Returns
+        -------
+        widget : anywidget.AnyWidget
+        """
+        # By its name: the studio stands on the session, and is asked for by those who have the extra.
+        return import_module("crowdwise.studio.widget").make_widget(self)
 
     def to_frame(self) -> Any:
         """All labels, a row each.

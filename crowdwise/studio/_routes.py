@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -79,34 +79,40 @@ async def _description(request: Request) -> Response:
 
 
 def _door(studio: Studio, operation: Schema) -> Door:
-    """An operation as a handler: check what came, ask the view, send its answer."""
-    view = VIEWS[operation["operationId"]]
+    """An operation as a handler."""
 
     async def handle(request: Request) -> Response:
-        try:
-            values = await _values(operation, request)
-            return _sent(await run_in_threadpool(view, studio, **values))
-        except Pending as pending:
-            waiting = {"pending": True, "words": pending.words, "seconds": round(pending.seconds, 2)}
-            return Response(as_json(waiting), 202, media_type="application/json")
-        except Problem as problem:
-            return _problem(problem.status, problem.text, problem.field)
-        except DataError as error:
-            return _problem(422, str(error))
+        content = b""
+        if "requestBody" in operation:
+            async for part in request.stream():
+                content += part
+                if len(content) > _MOST_BYTES:
+                    break
+        query = {name: request.query_params.getlist(name) for name in request.query_params}
+        return await run_in_threadpool(reply, studio, operation, query, content)
 
     return handle
 
 
-async def _values(operation: Schema, request: Request) -> dict[str, Any]:
-    query = {name: request.query_params.getlist(name) for name in request.query_params}
+def reply(studio: Studio, operation: Schema, query: Mapping[str, list[str]], content: bytes) -> Response:
+    """Check what came, ask the view, and wrap up its answer."""
+    try:
+        return _sent(VIEWS[operation["operationId"]](studio, **_values(operation, query, content)))
+    except Pending as pending:
+        waiting = {"pending": True, "words": pending.words, "seconds": round(pending.seconds, 2)}
+        return Response(as_json(waiting), 202, media_type="application/json")
+    except Problem as problem:
+        return _problem(problem.status, problem.text, problem.field)
+    except DataError as error:
+        return _problem(422, str(error))
+
+
+def _values(operation: Schema, query: Mapping[str, list[str]], content: bytes) -> dict[str, Any]:
     values = query_values(operation, query)
     if "requestBody" not in operation:
         return values
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > _MOST_BYTES:
-            raise Problem(413, f"at most {_MOST_BYTES} bytes are read.")
+    if len(content) > _MOST_BYTES:
+        raise Problem(413, f"at most {_MOST_BYTES} bytes are read.")
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):

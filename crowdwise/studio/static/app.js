@@ -2,10 +2,10 @@
 import { html } from "./html.js";
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
-import { get, keepToken, onConnection } from "./api.js";
+import { keepToken, onConnection } from "./api.js";
 import { pageKey } from "./lib/keys.js";
 import { takeToken } from "./lib/url.js";
-import { Studio, useAddress, useData } from "./state.js";
+import { Studio, useAddress, useData, useKeys, useNow } from "./state.js";
 import { Link } from "./views/common.js";
 import { Explore, EXPLORE_VIEWS } from "./views/explore.js";
 import { Keys } from "./views/keys.js";
@@ -16,25 +16,6 @@ import { Start } from "./views/start.js";
 const SEATS = [["explore", "Explore"], ["label", "Label"], ["model", "Model"]];
 const seatOf = (view) => (EXPLORE_VIEWS.has(view) ? "explore" : view);
 
-/** The version of the labels, asked every second while the page can be seen. */
-function useNow() {
-  const [now, set] = useState(null);
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer = null;
-    const look = async () => {
-      if (!document.hidden) await get("now.json", {}, { signal: stop.signal }).then(set, () => {});
-      if (!stop.signal.aborted) timer = setTimeout(look, 1000);
-    };
-    look();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, []);
-  return now;
-}
-
 function useLost() {
   const [isLost, set] = useState(false);
   useEffect(() => onConnection(set), []);
@@ -44,18 +25,14 @@ function useLost() {
 /** Keys of the whole page: g and a letter go to a seat, slash to the search, question mark to the list of keys. */
 function usePageKeys(go, setKeys) {
   const before = useRef(null);
-  useEffect(() => {
-    const pressed = (event) => {
-      const meaning = pageKey(event, before.current);
-      before.current = event.key;
-      if (meaning === null) return;
-      if (meaning === "search") document.querySelector("main input[type=search]")?.focus();
-      else if (meaning === "keys") setKeys(true);
-      else go(meaning);
-      event.preventDefault();
-    };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+  useKeys((event) => {
+    const meaning = pageKey(event, before.current);
+    before.current = event.key;
+    if (meaning === null) return;
+    if (meaning === "search") document.querySelector("main input[type=search]")?.focus();
+    else if (meaning === "keys") setKeys(true);
+    else go(meaning);
+    event.preventDefault();
   });
 }
 

@@ -74,6 +74,34 @@ export function useColours() {
     query.addEventListener("change", changed);
     return () => query.removeEventListener("change", changed);
   }, []);
-  const styles = getComputedStyle(document.documentElement);
+  const styles = getComputedStyle(document.querySelector(".crowdwise-studio"));
   return (name) => parseColour(styles.getPropertyValue(`--${name}`));
+}
+
+/** The version of the labels, asked every second while the page can be seen. */
+export function useNow() {
+  const [now, set] = useState(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = null;
+    const look = async () => {
+      if (!document.hidden) await get("now.json", {}, { signal: stop.signal }).then(set, () => {});
+      if (!stop.signal.aborted) timer = setTimeout(look, 1000);
+    };
+    look();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, []);
+  return now;
+}
+
+/** Hear keys: of the whole page, or of the widget in a notebook. */
+export function useKeys(pressed) {
+  const root = useStudio()?.root ?? window;
+  useEffect(() => {
+    root.addEventListener("keydown", pressed);
+    return () => root.removeEventListener("keydown", pressed);
+  });
 }

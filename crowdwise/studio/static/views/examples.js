@@ -1,12 +1,12 @@
 // Lists of examples, a page at a time from the server, and one example opened.
 import { html } from "../html.js";
-import { useEffect, useRef, useState } from "../vendor/hooks.js";
+import { useRef, useState } from "../vendor/hooks.js";
 import { Bar } from "../charts/small.js";
 import { count, number, percent, plural } from "../lib/format.js";
 import { listKey } from "../lib/keys.js";
 import { clamp } from "../lib/scale.js";
 import { numberIn } from "../lib/url.js";
-import { movesOf, positionOf, useData, useStudio } from "../state.js";
+import { movesOf, positionOf, useData, useKeys, useStudio } from "../state.js";
 import { Link, Panel, Shown, Waiting } from "./common.js";
 
 const SIZE = 20;
@@ -63,10 +63,7 @@ export function ExampleList({ fixed = {} }) {
     setHere(at);
     return list.current?.querySelectorAll("a.id")[at]?.focus();
   };
-  useEffect(() => {
-    addEventListener("keydown", step);
-    return () => removeEventListener("keydown", step);
-  });
+  useKeys(step);
   return html`<div class="tools">
       <label class="field">Order <select value=${params.order ?? "hardest"} onChange=${(event) => set({ order: event.target.value })}>${ORDERS.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
       <label class="field">Search <input type="search" value=${params.search ?? ""} onInput=${(event) => set({ search: event.target.value }, true)} /></label>

@@ -6,7 +6,7 @@ import { deliver } from "../lib/deliver.js";
 import { count, interval, percent, plural } from "../lib/format.js";
 import { labelKey } from "../lib/keys.js";
 import { numberIn } from "../lib/url.js";
-import { useStudio } from "../state.js";
+import { useKeys, useStudio } from "../state.js";
 import { Panel, Shown } from "./common.js";
 
 const RULES = [
@@ -139,17 +139,13 @@ function Seat({ person, params, start, go }) {
   const isFeedback = params.feedback === "1";
   const { state, note, problem, act } = useLabelling(person, rule, check);
   const answer = (code) => act("answer.json", { row: state.next.row, code }, { text: `Saved: ${state.classes[code]}`, code });
-  useEffect(() => {
-    const pressed = (event) => {
-      const meaning = state && labelKey(event, state.classes.length);
-      if (!meaning || document.querySelector("dialog[open]")) return;
-      event.preventDefault();
-      if (meaning.do === "undo") act("undo.json", {}, { text: "Undone" });
-      else if (state.next && meaning.do === "answer") answer(meaning.index);
-      else if (state.next) act("skip.json", { row: state.next.row }, { text: "Skipped" });
-    };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+  useKeys((event) => {
+    const meaning = state && labelKey(event, state.classes.length);
+    if (!meaning || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    if (meaning.do === "undo") act("undo.json", {}, { text: "Undone" });
+    else if (state.next && meaning.do === "answer") answer(meaning.index);
+    else if (state.next) act("skip.json", { row: state.next.row }, { text: "Skipped" });
   });
   if (!state) return problem ? html`<p class="banner" role="alert">${problem.message}</p>` : html`<p class="note" role="status">Loading</p>`;
   return html`<h1 class="quiet">Label</h1>
