@@ -108,8 +108,7 @@ class Refit:
             levels, at = distinct_levels(training.weighing_disagreement)
             n_each: Floats = np.bincount(at, training.sample_weight, minlength=len(levels)).astype(np.float64)
         else:
-            levels = path.sums.levels
-            n_each = path.sums.statistics.present.reshape(-1, path.sums.n_folds).sum(axis=1)
+            levels, n_each = path.sums.examples_per_level()
         return cls(
             fit.weights.steepness,
             fit.l2,
@@ -181,10 +180,11 @@ def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: 
     >>> [name for name, _, _, _ in curve.criteria], curve.effective.round().tolist()[0]
     (['label_error', 'easy_error', 'ranking'], 200.0)
     """
-    path, fits = solve_again(model, steepnesses, l2)
+    path, fits = solve_again(model, steepnesses, l2, by_fold=True)
     data = path.data
     with one_blas_thread():
-        criteria = [] if path.sums is None else _from_sums(path.sums, fits)
+        has_folds = path.sums is not None and path.sums.n_folds == path.folds.n_folds
+        criteria = _from_sums(path.sums, fits) if path.sums is not None and has_folds else []
         criteria.append(_ranking(path, fits))
     weight = data.training.sample_weight
     return SteepnessCurve(
@@ -197,12 +197,19 @@ def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: 
     )
 
 
-def solve_again(model: Any, steepnesses: Sequence[float], l2: float | None = None) -> tuple[RidgePath, list[Settled]]:
-    """What a fitted model keeps, and the rounds solved from that at other steepnesses and an l2: no pass over rows."""
+def solve_again(
+    model: Any, steepnesses: Sequence[float], l2: float | None = None, *, by_fold: bool = False
+) -> tuple[RidgePath, list[Settled]]:
+    """What a fitted model keeps, and the rounds solved from that at other steepnesses and an l2: no pass over rows.
+
+    Sums `by_fold` are made anew if labels that came later left those of all folds together.
+    """
     path: RidgePath | None = vars(model).get("_kept_path")
     if path is None:
         raise DataError("the sums of this fit were not kept. Fit in memory, with keep_sums=True.")
     path.by_level = True
+    if by_fold and path.sums is not None and path.sums.n_folds < path.folds.n_folds:
+        path.sums = None
     settings = model._settings_at(0.0, float(model.l2_ if l2 is None else l2))
     search = type(model)(**model._kept_settings | settings)._search(path.data, model._reporter())
     with one_blas_thread():
@@ -211,8 +218,8 @@ def solve_again(model: Any, steepnesses: Sequence[float], l2: float | None = Non
 
 def _from_sums(sums: LevelSums, fits: list[Settled]) -> list[Criterion]:
     """Mean squared errors of labels that count alike, on all examples and on easy ones, by models of other folds."""
-    present = sums.statistics.present.reshape(len(sums.levels), sums.n_folds).sum(axis=1)
-    easy = np.cumsum(present) - present < _EASY_SHARE * present.sum()
+    levels, present = sums.examples_per_level()
+    easy = sums.levels <= levels[np.cumsum(present) - present < _EASY_SHARE * present.sum()].max()
     title = "held-out squared error against every label"
     return [
         ("label_error", title, False, _label_errors(sums, np.ones(len(easy), dtype=bool), fits)),

@@ -58,6 +58,13 @@ class LevelSums:
     def _folds_of_cells(self) -> Floats:
         return np.tile(np.eye(self.n_folds), len(self.levels))
 
+    def examples_per_level(self) -> tuple[Floats, Floats]:
+        """The levels that occur, ascending, and how often the examples of each count."""
+        levels, place = np.unique(self.levels, return_inverse=True)
+        present = self.statistics.present.reshape(-1, self.n_folds).sum(axis=1)
+        count = np.bincount(place, present).astype(np.float64)
+        return levels[count > 0], count[count > 0]
+
     def without_folds(self) -> LevelSums:
         """The folds of each level added up."""
         use = np.repeat(np.eye(len(self.levels)), self.n_folds, axis=1)

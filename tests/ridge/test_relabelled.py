@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from all_models import quiet
 from crowds import crowd
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
@@ -11,6 +12,7 @@ from test_at import TIGHT, assert_same
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
 from crowdwise.exceptions import AlignmentError, DataError, LabelError
+from crowdwise.ridge.curve import Refit, steepness_curve
 from crowdwise.ridge.data import RidgeData
 from crowdwise.weights import SelfPaced, Smooth
 
@@ -144,6 +146,22 @@ def test_many_changes_leave_no_rounding_behind():
         matrix[row, column] = rng.integers(0, 2) if np.isnan(matrix[row, column]) else np.nan
         model = model.relabelled(of(matrix))
     assert_same(model, clone(model).fit(X, of(matrix)))
+
+
+@quiet
+def test_the_curve_of_steepnesses_is_that_of_a_new_fit():
+    X, steps = matrices(10)
+    model = CrowdRidgeClassifier(keep_sums=True, **TIGHT).fit(X, of(steps[0]))
+    for matrix in steps[1:]:
+        model = model.relabelled(of(matrix))
+        new = CrowdRidgeClassifier(keep_sums=True, **TIGHT).fit(X, of(matrix))
+        for name in ("levels", "n_each", "weight", "expertise"):
+            assert_allclose(getattr(Refit.of_sums(model, 3.0), name), getattr(Refit.of_sums(new, 3.0), name), rtol=1e-8)
+        one, other = steepness_curve(model, (0.0, 4.0)), steepness_curve(new, (0.0, 4.0))
+        assert len(one.criteria) == len(other.criteria) == 3
+        for (*what, values), (*expected, right) in zip(one.criteria, other.criteria, strict=True):
+            assert what == expected
+            assert_allclose(values, right, rtol=1e-8)
 
 
 @quiet
