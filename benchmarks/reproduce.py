@@ -22,7 +22,7 @@ from crowdwise.paper.reproduce.draws import draw_usable, synthetic
 from crowdwise.paper.reproduce.table2 import STEEPNESSES
 from crowdwise.paper.reproduce.trials import trial_seed
 from crowdwise.paper.reproduce.tuning import MAX_ROUNDS, N_FOLDS, TOL, stratified_folds, tuned
-from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.classifier import PAPER_L2S
 
 
 def plain_loop(X, labels, steepness):

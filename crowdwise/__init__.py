@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from crowdwise.reporting.report import report
     from crowdwise.results._error_correlation import error_correlation
     from crowdwise.results.suggest import suggest_labels
-    from crowdwise.ridge.classifier import CrowdRidgeClassifier
-    from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
+    from crowdwise.ridge.classifier import CrowdRidgeClassifier, CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
     from crowdwise.rows.read import read_blocks
     from crowdwise.session.session import Session
@@ -31,7 +30,7 @@ _HOMES = {
     "CrowdLabels": "labels.crowd_labels",
     "CrowdLogisticClassifier": "logistic.classifier",
     "CrowdRidgeClassifier": "ridge.classifier",
-    "CrowdRidgeClassifierCV": "ridge.classifier_cv",
+    "CrowdRidgeClassifierCV": "ridge.classifier",
     "CrowdRidgeRegressor": "ridge.regressor",
     "Session": "session.session",
     "aggregate": "em.aggregate",

@@ -61,6 +61,23 @@ CHOSEN_DISTANCE, CHOSEN_NOISE = 0.4, 1.8
 # scale of scores falls, which their temperature sets.
 L2_GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
+# --- Ridge (ridge/rounds, ridge/fitted). ---
+# Labels of the crowd's average quality added to those of an annotator, as far as some of theirs are missing.
+PRIOR_LABELS = 3.0
+# No mean squared error is taken to be smaller, in units of the labels' own: a perfect annotator would count infinitely.
+SMALLEST_ERROR = 1e-8
+# No variance of the model's scores around the true ratings is taken to be smaller than this part of that around the
+# labels.
+LEAST_MODEL_ERROR = 0.02
+
+# --- Samples and folds (rows/, weights/, ridge/fitted). ---
+# Examples that are enough for a temperature, a ranking, or folds of nearly equal size that are drawn independently.
+ENOUGH_EXAMPLES = 20_000
+# Parts that examples are split into, so that each is scored by a model that has not seen it.
+N_FOLDS = 5
+# Examples are called easy from the lowest disagreement upwards until they are this share of all.
+EASIEST_SHARE = 0.25
+
 # --- Labels and a classifier (em/with_features). ---
 # Fits of the classifier, each to a better consensus: one loses on weak crowds, three lose where errors are shared.
 FEATURE_ROUNDS = 2

@@ -30,7 +30,7 @@ _ESTIMATORS = {
     "CrowdClassifier": "em.any_classifier",
     "CrowdLogisticClassifier": "logistic.classifier",
     "CrowdRidgeClassifier": "ridge.classifier",
-    "CrowdRidgeClassifierCV": "ridge.classifier_cv",
+    "CrowdRidgeClassifierCV": "ridge.classifier",
     "CrowdRidgeRegressor": "ridge.regressor",
     "EasyFirstPerceptron": "paper.theory.perceptron",
 }

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise._limits import N_FOLDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import RelativeTo
@@ -24,14 +25,13 @@ from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
-from crowdwise.ridge.partial import batch_names, check_mergeable, with_declared
 from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
 from crowdwise.ridge.rounds import Settled, Weighting
-from crowdwise.ridge.sums import RidgeSums, SumsPlan, sums_to_solve
+from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
 from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import N_FOLDS, check_new
+from crowdwise.rows.features import check_new
 from crowdwise.training_set import (
     TrainingSet,
     check_features,
@@ -148,7 +148,7 @@ class RidgeModel(CrowdResultsMixin):
 
     def _folds(self, data: RidgeData) -> Folds:
         """What examples are scored out of."""
-        return Folds.by_content(data.X, N_FOLDS)
+        return Folds.by_content(data.X, *self._fold_plan())
 
     def _is_splitter(self) -> bool:
         """Whether folds are those of a splitter, which may look at labels."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
+from crowdwise._limits import EASIEST_SHARE
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.exceptions import DataError
@@ -20,8 +21,6 @@ from crowdwise.weights.steepness import easiest_examples
 
 # From equal weights to weights that leave hardly more than the unanimous examples.
 STEEPNESSES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 15.0, 20.0)
-# Examples are called easy that have least disagreement, this share of them or more.
-_EASY_SHARE = 0.25
 
 # Its name, what it is, whether higher is better, and a value for every steepness.
 Criterion = tuple[str, str, bool, Floats]
@@ -219,7 +218,7 @@ def solve_again(
 def _from_sums(sums: LevelSums, fits: list[Settled]) -> list[Criterion]:
     """Mean squared errors of labels that count alike, on all examples and on easy ones, by models of other folds."""
     levels, present = sums.examples_per_level()
-    easy = sums.levels <= levels[np.cumsum(present) - present < _EASY_SHARE * present.sum()].max()
+    easy = sums.levels <= levels[np.cumsum(present) - present < EASIEST_SHARE * present.sum()].max()
     title = "held-out squared error against every label"
     return [
         ("label_error", title, False, _label_errors(sums, np.ones(len(easy), dtype=bool), fits)),

@@ -14,9 +14,8 @@ from crowdwise.labels._encode import as_column, encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.statistics import Statistics
-from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.ridge.targets import Targets, Votes, majority_targets
 from crowdwise.rows.features import Rows, RowSpace, check_finite, check_gram, row_space
 from crowdwise.training_set import TrainingSet
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, in_c_order
-from crowdwise._limits import FEATURE_ROUNDS
+from crowdwise._limits import ENOUGH_EXAMPLES, FEATURE_ROUNDS, LEAST_MODEL_ERROR, SMALLEST_ERROR
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
@@ -29,19 +29,17 @@ from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
-from crowdwise.ridge.expertise import SMALLEST_ERROR, Votes
 from crowdwise.ridge.path import RidgePath
 from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.targets import Votes
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
 from crowdwise.weights.folds import Folds
 
-# Examples that are enough for a temperature and offsets, and labels per annotator and class for confusion matrices.
-_ENOUGH, _LABELS_PER_CLASS = 20_000, 1000
-# No variance of the model's scores around the truth is taken to be smaller than this part of that around the labels.
-_LEAST_ERROR = 0.02
+# Labels per annotator and class that are enough for confusion matrices.
+_LABELS_PER_CLASS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +216,7 @@ def _some(labels: CrowdLabels) -> slice:
     """Examples that are enough to estimate annotators and the scaling of scores: evenly spread ones of many."""
     assert labels.classes is not None
     wanted = _LABELS_PER_CLASS * len(labels.classes) * labels.n_annotators * len(labels) / labels.n_labels
-    return slice(None, None, max(1, int(len(labels) / max(wanted, _ENOUGH))))
+    return slice(None, None, max(1, int(len(labels) / max(wanted, ENOUGH_EXAMPLES))))
 
 
 def _stored(chunk: Chunk) -> Floats:
@@ -311,7 +309,7 @@ def _model_precision(data: RidgeData, fit: Settled, fitted: FittedRidge, unseen:
     noise = 1 / np.maximum(votes.total, np.finfo(np.float64).tiny)
     total = float(weight @ apart / weight.sum())
     error = total if len(expertise) == 1 else total - float(weight @ noise / weight.sum())
-    return 1 / max(error, _LEAST_ERROR * total, SMALLEST_ERROR * data.targets.span)
+    return 1 / max(error, LEAST_MODEL_ERROR * total, SMALLEST_ERROR * data.targets.span)
 
 
 def _calibrate_ratings(

@@ -18,8 +18,7 @@ from crowdwise._arrays import Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, is_wide
-from crowdwise.ridge.expertise import Precision
-from crowdwise.ridge.rounds import Weights
+from crowdwise.ridge.rounds import Precision, Weights
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import Rows, check_squares
@@ -275,24 +274,14 @@ class RowsProblem:
 
 
 def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
-    """Covariance of every annotator's labels with scores of the examples, of shape (n_examples, n_targets)."""
-
-    def products(at: slice, example: Positions) -> Floats:
-        return weight[example] * (data.targets.of_values(labels.values[at]) * scores[example]).sum(axis=1)
-
-    def values(at: slice, example: Positions) -> Floats:
-        return weight[example] * data.targets.of_values(labels.values[at])[:, t]
-
-    def scored(at: slice, example: Positions) -> Floats:
-        return weight[example] * scores[example, t]
-
+    """Covariance of every annotator's ratings with scores of the examples, of shape (n_examples, 1)."""
+    weight, ratings = weight[labels.example_index], labels.values - data.targets.centre
+    scored = scores[labels.example_index, 0]
+    products = labels._sum_per_annotator(weight * ratings * scored)
     if not data.rows.intercept:
-        return labels._sum_in_blocks(products)
-    of_values, of_scores = np.empty((2, labels.n_annotators, data.targets.n_targets))
-    for t in range(data.targets.n_targets):
-        of_values[:, t], of_scores[:, t] = labels._sum_in_blocks(values), labels._sum_in_blocks(scored)
-    mass = np.maximum(labels._sum_in_blocks(lambda at, example: weight[example]), np.finfo(np.float64).tiny)
-    return labels._sum_in_blocks(products) - (of_values * of_scores).sum(axis=1) / mass
+        return products
+    mass = np.maximum(labels._sum_per_annotator(weight), np.finfo(np.float64).tiny)
+    return products - labels._sum_per_annotator(weight * ratings) * labels._sum_per_annotator(weight * scored) / mass
 
 
 def fold_models(
@@ -307,12 +296,12 @@ def fold_models(
 ) -> Floats:
     """Models of all folds but one, of shape (n_folds, n_columns, n_targets): by one pass over the rows.
 
-    Too many columns for a gram matrix are solved iteratively, from a `start` and with a relative accuracy of `tol`.
+    Too many columns for a gram matrix are solved iteratively, from a `start`.
     """
     n_folds = int(fold.max()) + 1
     if is_wide(rows):
         held_in = (np.where(fold == k, 0.0, weight) for k in range(n_folds))
-        return np.array([solve_iteratively(rows, part, target, l2, start, tol=tol) for part in held_in])
+        return np.array([solve_iteratively(rows, part, target, l2, start) for part in held_in])
     sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
     check_squares(sums[0])
     systems = zip(*(np.tensordot(leave_one_out(n_folds)[:-1], cells, axes=1) for cells in sums), strict=True)

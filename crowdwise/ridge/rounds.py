@@ -9,10 +9,11 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
+from crowdwise._limits import PRIOR_LABELS, SMALLEST_ERROR
 from crowdwise._progress import Report
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.ridge.data import RidgeData, Route
-from crowdwise.ridge.expertise import Precision, Votes
+from crowdwise.ridge.targets import Votes
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
@@ -139,6 +140,69 @@ class WeightSequence:
     def settled(self, t: int, tol: float) -> bool:
         """Whether later rounds may be taken to have the weights of round t."""
         return self.steady or self.weighting.curriculum.settled(t, tol)
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """How squared errors become expertise: one over the mean squared error, shrunk where labels are missing.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_annotators,)
+        Total weight of the examples that each annotator labelled.
+    answered : ndarray of shape (n_annotators,)
+        The same without easiness: how much each annotator labelled.
+    present : float
+        How much there was to label.
+    floor : float
+        The smallest mean squared error.
+    """
+
+    mass: Floats
+    answered: Floats
+    present: float
+    floor: float
+
+    @classmethod
+    def of(cls, mass: Floats, answered: Floats, present: float, span: float) -> Precision:
+        """From the weights that were labelled, and that there were to label."""
+        return cls(mass, answered, present, SMALLEST_ERROR * span)
+
+    @cached_property
+    def prior(self) -> Floats:
+        """Weight of the crowd's average error in each annotator's.
+
+        It is zero for those who labelled everything, so that complete labels give the paper's expertise exactly.
+        """
+        return PRIOR_LABELS * (1 - np.minimum(self.answered / self.present, 1.0))
+
+    def average(self, expertise: Floats) -> float:
+        """The expertise of all who labelled the average example."""
+        return float(self.answered @ expertise / self.present)
+
+    def expertise(self, errors: Floats) -> Floats:
+        """Expertise from sums of squared errors."""
+        return 1.0 / self._shrunk(errors, self._crowd_error(errors))
+
+    def crowd_expertise(self, errors: Floats) -> float:
+        """The expertise of the crowd as a whole: what an unknown annotator is taken to have."""
+        return 1.0 / max(self._crowd_error(errors), self.floor)
+
+    def objective(self, errors: Floats, penalties: Floats) -> Floats:
+        """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
+
+        The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
+        rounds are measured as in the last one, so that they can be compared. `errors` are (n_rounds, n_annotators).
+        """
+        strength = self.mass + self.prior
+        logarithms = np.log(self._shrunk(errors, self._crowd_error(errors[-1])))
+        return (logarithms @ strength + penalties) / strength.sum()
+
+    def _crowd_error(self, errors: Floats) -> float:
+        return float(errors.sum() / self.mass.sum())
+
+    def _shrunk(self, errors: Floats, crowd: float) -> Floats:
+        return np.maximum((errors + self.prior * crowd) / (self.mass + self.prior), self.floor)
 
 
 class Problem(Protocol):

@@ -1,4 +1,4 @@
-"""Labels -> the numbers that the squared loss sees: +1 and -1 for classes, the rating itself for ratings.
+"""Labels -> the numbers that the squared loss sees, and their mean: +1 and -1 for classes, ratings as they are.
 
 Two classes have one column, -1 for the first class and +1 for the second. More classes have one column each, +1
 where the class is meant and -1 elsewhere; squared differences then count half, so that two different classes are
@@ -12,11 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
+from crowdwise._threads import each_block
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.results.consensus import RatingConsensus
 
 # Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
 _SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
+# What a difference and a quotient cost, in multiplications.
+_DIVIDING = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,3 +136,67 @@ def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
         return (high - low) / 2 * np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64)) + (high + low) / 2
     top = counts == counts.max(axis=1, keepdims=True)
     return (top / top.sum(axis=1, keepdims=True)) @ targets.codebook
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The labels of every example, counted with the expertise of those who gave them.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_examples, n_classes), or (n_examples, 1) for ratings
+        Sums of expertise per class, or of expertise times rating.
+    total : ndarray of shape (n_examples,)
+        Sums of expertise.
+    """
+
+    votes: Floats
+    total: Floats
+
+    @classmethod
+    def of(cls, labels: CrowdLabels, expertise: Floats, part: Floats | None = None) -> Votes:
+        """Count labels; `expertise` is of each annotator, `part` what each label counts if some share a vote."""
+        if labels.classes is None:
+            precision = _precision(labels, expertise, part)
+            sums = labels._sum_per_example(precision * labels.values)
+            return cls(sums[:, np.newaxis], labels._sum_per_example(precision))
+        votes = np.empty((len(labels), len(labels.classes)))
+        if labels.is_complete and part is None:
+            total = np.broadcast_to(expertise.sum(), len(labels))
+            for k in range(1, votes.shape[1]):
+                votes[:, k] = labels._weigh_complete(expertise, k)
+        else:
+            precision = _precision(labels, expertise, part)
+            total = labels._sum_per_example(precision)
+            for k in range(1, votes.shape[1]):
+                votes[:, k] = labels._sum_per_example(np.where(labels.values == k, precision, 0.0))
+        not_first = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
+        np.maximum(total - not_first, 0.0, out=votes[:, 0])
+        return cls(votes, total)
+
+    def mean_targets(self, targets: Targets) -> Floats:
+        """The expertise-weighted mean of each example's targets, of shape (n_examples, n_targets)."""
+        tiny = np.finfo(float).tiny  # there may be examples without labels
+        if targets.n_targets == 1 and targets.codebook is not None and targets.codebook[0, 0] == -1:
+            mean = np.empty((len(self.votes), 1))
+
+            def write(block: slice) -> None:
+                difference = self.votes[block, 1] - self.votes[block, 0]
+                np.divide(difference, np.maximum(self.total[block], tiny), out=mean[block, 0])
+
+            each_block(write, len(mean), _DIVIDING * len(mean))
+            return mean
+        share = self.votes / np.maximum(self.total, tiny)[:, np.newaxis]
+        return share - targets.centre if targets.codebook is None else share @ targets.codebook
+
+    def rating_consensus(self, labels: CrowdLabels, scores: Floats, precision: Floats | float) -> RatingConsensus:
+        """The consensus of these ratings and of a model's scores, which have a precision, for all or per example."""
+        precisions = np.maximum(self.total + precision, np.finfo(float).tiny)
+        mean = (self.votes + np.reshape(precision, (-1, 1)) * scores)[:, 0] / precisions
+        return RatingConsensus(labels.examples, mean, precisions**-0.5)
+
+
+def _precision(labels: CrowdLabels, expertise: Floats, part: Floats | None) -> Floats:
+    """What each label counts."""
+    precision = expertise[labels.annotator_index]
+    return precision if part is None else precision * part

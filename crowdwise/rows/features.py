@@ -17,8 +17,6 @@ from crowdwise.exceptions import DataError
 from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.training_set import refuse_texts_and_times
 
-# Parts that examples are split into, so that each is scored by a model that has not seen it.
-N_FOLDS = 5
 # A block of rows should stay in the cache while it is shifted, weighted and multiplied. In smaller blocks than this,
 # threads wait for each other's hold of the interpreter for as long as they multiply.
 _BLOCK_BYTES = 2**21

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
+from crowdwise._limits import ENOUGH_EXAMPLES
 from crowdwise.crowd._disagreement import PairMoments, RatingMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._encode import as_objects, encode, encode_declared
@@ -26,8 +27,7 @@ from crowdwise.rows.features import check_finite
 from crowdwise.training_set import check_named
 from crowdwise.weights.folds import Keys, joint_keys, stored_keys
 
-# Rows of the sample, and the most numbers that their features may take.
-MOST_ROWS = 20_000
+# The most numbers that the features of the sample may take.
 _MOST_NUMBERS = 2**24
 # Another seed than that of the folds: the sample is to have rows of all folds.
 _SEED = 1
@@ -206,8 +206,8 @@ class DataSummary(FrozenArrays):
 
 def _most_rows(X: Any, *, dense: bool = False) -> int:
     if sparse.issparse(X) and not dense:
-        return MOST_ROWS
-    return min(MOST_ROWS, _MOST_NUMBERS // max(X.shape[1], 1))
+        return ENOUGH_EXAMPLES
+    return min(ENOUGH_EXAMPLES, _MOST_NUMBERS // max(X.shape[1], 1))
 
 
 def _smallest(key: Keys, most: int) -> Positions:

@@ -14,7 +14,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.logistic.classifier import CrowdLogisticClassifier
-from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
+from crowdwise.ridge.classifier import PAPER_L2S, CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor
 from crowdwise.weights.curricula import named_curriculum
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from crowdwise._files import write_file
 from crowdwise.exceptions import DataError
-from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
+from crowdwise.ridge.classifier import CrowdRidgeClassifierCV
 from crowdwise.runs.inputs import Inputs, PathLike
 from crowdwise.runs.models import Settings, estimator_of
 from crowdwise.runs.run import open_run

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.model_selection import check_cv
 
 from crowdwise._arrays import Array, Bools, Codes, Floats, Positions
+from crowdwise._limits import ENOUGH_EXAMPLES
 from crowdwise._threads import each_block
 from crowdwise.labels._encode import smallest_integer_type
 
@@ -31,8 +32,6 @@ _SCALED_ROWS = 2**10
 _HASHED_BYTES = 2**20
 # What it costs to hash a value, in multiplications.
 _HASHING = 50.0
-# From this many examples on, folds drawn independently are of nearly the same size without being counted.
-_MANY = 20_000
 # Two rows whose places differ by less than this, relative to the range, are taken to tie.
 _ROUNDING = 1e-9
 
@@ -72,7 +71,7 @@ class Folds:
 def content_folds(X: Any, n_folds: int, seed: int = 0) -> Codes:
     """A fold for every row, from 0, the same for equal rows; fewer than `n_folds` if there are fewer different rows."""
     X = sparse.csr_array(X) if sparse.issparse(X) else X
-    if X.shape[0] >= _MANY:
+    if X.shape[0] >= ENOUGH_EXAMPLES:  # folds that are drawn are of nearly the same size without being counted
         return hashed_folds(X, n_folds, telling_columns(X, seed), seed)
     keys, first, where = np.unique(_row_keys(X, 0), return_index=True, return_inverse=True)
     if len(keys) == 0:

@@ -18,14 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import STEEPNESSES
+from crowdwise._limits import EASIEST_SHARE, ENOUGH_EXAMPLES, STEEPNESSES
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
-
-# Examples are taken from the lowest disagreement upwards until they are this share of all.
-EASIEST_SHARE = 0.25
-# More examples than this make the ranking no sharper than its own noise.
-_ENOUGH = 20_000
 
 
 def counts_of(weight: Floats) -> Floats:
@@ -70,8 +65,8 @@ def easiest_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats |
     """
     clear = _clear_majority(tally)
     easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]
-    if len(easiest) > _ENOUGH:
-        easiest = np.sort(np.random.default_rng(0).choice(easiest, _ENOUGH, replace=False))
+    if len(easiest) > ENOUGH_EXAMPLES:
+        easiest = np.sort(np.random.default_rng(0).choice(easiest, ENOUGH_EXAMPLES, replace=False))
     return easiest
 
 

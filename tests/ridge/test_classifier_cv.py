@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 import crowdwise.ridge.data
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.ridge import path as ridge_path
-from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.classifier import PAPER_L2S
 from crowdwise.weights.folds import content_folds
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")

@@ -293,7 +293,7 @@ def test_models_merge_in_any_order_to_what_one_fit_gives():
 
 
 def test_the_sample_does_not_depend_on_the_order_of_blocks(monkeypatch):
-    monkeypatch.setattr("crowdwise.rows.summary.MOST_ROWS", 25)
+    monkeypatch.setattr("crowdwise.rows.summary.ENOUGH_EXAMPLES", 25)
     X, matrix = crowd(15, n_examples=90, missing=0.3)
     X[10:40] = X[10]  # equal features, different labels
     samples = []
@@ -314,7 +314,7 @@ def test_the_sample_does_not_depend_on_the_order_of_blocks(monkeypatch):
 def test_a_sample_is_enough_for_what_sums_cannot_say(monkeypatch):
     X, matrix = crowd(16, n_examples=3000)
     everything = CrowdRidgeClassifier().partial_fit(X, matrix)
-    monkeypatch.setattr("crowdwise.rows.summary.MOST_ROWS", 500)
+    monkeypatch.setattr("crowdwise.rows.summary.ENOUGH_EXAMPLES", 500)
     sampled = CrowdRidgeClassifier().partial_fit(X, matrix)
     assert len(sampled.sums_.summary.sample) == 500
     assert_array_equal(sampled.coef_, everything.coef_)

@@ -132,7 +132,7 @@ def test_the_logistic_model_gives_the_fit_in_memory():
 
 
 def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(rounds_over_blocks, monkeypatch):
-    monkeypatch.setattr("crowdwise.weights.folds._MANY", 0)  # the folds of many examples
+    monkeypatch.setattr("crowdwise.weights.folds.ENOUGH_EXAMPLES", 0)  # the folds of many examples
     X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
     settings = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 1.0}
     expected = CrowdLogisticClassifier(**settings).fit(X, labels)

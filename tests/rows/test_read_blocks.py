@@ -96,7 +96,7 @@ def test_the_other_models_learn_from_blocks(saved):
 
 def test_threads_change_no_bit(saved, monkeypatch):
     _, X, y = saved
-    monkeypatch.setattr("crowdwise.rows.summary.MOST_ROWS", 15)
+    monkeypatch.setattr("crowdwise.rows.summary.ENOUGH_EXAMPLES", 15)
     models = []
     for n_threads in (1, 2):
         monkeypatch.setattr("crowdwise.rows.chunks.available_cores", lambda n=n_threads: n)

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from crowdwise._arrays import Codes, Floats
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.classifier import PAPER_L2S
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.expertise import Precision
 from crowdwise.ridge.problem import L2Choice, SumsProblem
-from crowdwise.ridge.rounds import Weighting, Weights, WeightSequence, alternate
+from crowdwise.ridge.rounds import Precision, Weighting, Weights, WeightSequence, alternate
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
 from crowdwise.rows.features import Rows, row_space
 from crowdwise.training_set import TrainingSet

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from crowdwise.paper.reproduce.tuning import stratified_folds, tuned_ridge
-from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.classifier import PAPER_L2S
 
 
 @given(st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=60), st.integers(2, 10))

@@ -8,7 +8,7 @@ from crowdwise import CrowdLabels
 from crowdwise.crowd import disagreement
 from crowdwise.paper.reproduce.draws import draw_usable, synthetic
 from crowdwise.paper.reproduce.tuning import MAX_ROUNDS, stratified_folds, tuned
-from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.classifier import PAPER_L2S
 
 
 def small_draw(seed, n_each):

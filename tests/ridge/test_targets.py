@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
-from crowdwise.ridge.expertise import Votes
-from crowdwise.ridge.targets import Targets
+from crowdwise.ridge.targets import Targets, Votes
 
 
 @st.composite
