@@ -28,10 +28,10 @@ from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
 from crowdwise.ridge.rounds import Settled, Weighting
 from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
-from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.rows.features import check_new
+from crowdwise.rows.read import Blocks
 from crowdwise.training_set import (
     TrainingSet,
     check_features,

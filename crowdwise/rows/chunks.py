@@ -8,7 +8,9 @@ threads there were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -26,11 +28,12 @@ from crowdwise.labels._encode import encode_declared, smallest_integer_type
 from crowdwise.labels._groups import groups_by_name, groups_in_order
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
-from crowdwise.rows.blocks import Block, Blocks, map_blocks
 from crowdwise.rows.dask_blocks import DaskBlocks
 from crowdwise.rows.features import check_finite
+from crowdwise.rows.read import Block, Blocks
 from crowdwise.training_set import check_features, check_sample_weight
 
+T = TypeVar("T")
 Result = TypeVar("Result")
 # Features and labels of a chunk in memory: enough that a thread has something to do, few enough to be shared out.
 _CHUNK_BYTES, _CHUNK_LABELS = 2**23, 2**17
@@ -194,6 +197,51 @@ class ReadChunks:
     def _report(self, blocks: str, sums: Sums) -> None:
         if self.report is not None:
             self.report(f"{blocks}: {sums.n_given:,} examples")
+
+
+def map_blocks(
+    task: Callable[[T], Result], blocks: Iterable[T], n_threads: int, n_before: int = 0
+) -> Generator[Result]:
+    """The results of a task for every block, in the order of blocks, on several threads and no block too early.
+
+    `n_before` is how many rows came before these blocks.
+
+    Examples
+    --------
+    >>> from crowdwise.rows.chunks import map_blocks
+    >>> sum(map_blocks(len, ["one", "three", ""], n_threads=2))
+    8
+    """
+    if n_threads == 1:
+        for block in blocks:
+            yield _placed(task, block, n_before)
+            n_before += _n_rows(block)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        running: deque[Future[Result]] = deque()
+        for block in blocks:
+            running.append(pool.submit(_placed, task, block, n_before))
+            n_before += _n_rows(block)
+            if len(running) > n_threads:  # one more than threads, so that none waits for the sums of another
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+def _placed(task: Callable[[T], Result], block: T, n_before: int) -> Result:
+    """The result of a task, or its error with the place of the block that it counts rows in."""
+    try:
+        return task(block)
+    except (DataError, LabelError) as error:
+        if n_before == 0 or type(error) not in (DataError, LabelError):  # others say that sums are too large
+            raise
+        raise type(error)(f"{error} Rows are counted in their block, which begins with row {n_before}.") from error
+
+
+def _n_rows(block: Any) -> int:
+    """How many rows a block, or what stands for one, has."""
+    X = getattr(block, "X", block)
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else 0
 
 
 def chunks_of(

@@ -26,7 +26,7 @@ from crowdwise.exceptions import AlignmentError, DataError, WorkerError
 from crowdwise.labels._align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
-from crowdwise.rows.blocks import Block
+from crowdwise.rows.read import Block
 
 Result = TypeVar("Result")
 

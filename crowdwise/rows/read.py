@@ -1,18 +1,19 @@
-"""Files, arrays and iterators -> Blocks."""
+"""Files, arrays and iterators -> Blocks: read one ahead on a second thread, and again if that is possible."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from mmap import mmap
-from typing import Any
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from crowdwise._checks import check_choice, check_whole
+from crowdwise._files import Unchanged
 from crowdwise.exceptions import AlignmentError, DataError, MissingDataError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.rows.blocks import MAX_BYTES, Block, Blocks, rows_per_block
 from crowdwise.rows.tables import (
     Columns,
     Join,
@@ -24,6 +25,96 @@ from crowdwise.rows.tables import (
     named_like_ids,
     open_dataset,
 )
+
+T = TypeVar("T")
+
+# Bytes of the features of all blocks that are in memory at a time.
+MAX_BYTES = 2**27
+# Two that are learned from, one that waits for whichever thread is free, and the one that is read ahead.
+_IN_MEMORY = 4
+# Rows of a block: what is made of more of them does not stay in the cache; of fewer, threads wait for each other's hold
+# of the interpreter.
+_MOST_ROWS = 2**17
+_END: Any = object()
+
+
+class Block(NamedTuple):
+    """Some rows: features, their labels, and how often each counts."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+
+
+class Blocks:
+    """Blocks of rows that are read when they are asked for, each while the one before it is being worked on.
+
+    Parameters
+    ----------
+    start : callable
+        Begins to read: gives an iterator of blocks.
+    again : bool
+        Whether it can be called more than once.
+    files : iterable of str or path, default=()
+        What is read, and must not change from now on.
+    """
+
+    def __init__(
+        self, start: Callable[[], Iterator[Block]], *, again: bool, files: Iterable[str | os.PathLike[str]] = ()
+    ) -> None:
+        self._start, self.again, self._files = start, again, Unchanged(files)
+        self._n_reads = 0
+
+    def __repr__(self) -> str:
+        return f"Blocks that can be read {'again and again' if self.again else 'once'}"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Blocks are no array: whoever takes them for one would read nothing of them."""
+        raise TypeError(
+            "blocks are for fit of the ridge models and CrowdLogisticClassifier; all else takes one block at a time, "
+            "such as [model.predict(block.X) for block in blocks]."
+        )
+
+    def __iter__(self) -> Generator[Block]:
+        if self._n_reads and not self.again:
+            raise DataError(
+                "these blocks come from an iterator that has been read, and they are needed once more. Give a function "
+                "that begins a new iterator, or a list, a file or an array."
+            )
+        self._n_reads += 1
+        return read_ahead(self._unchanged(self._start()))
+
+    def _unchanged(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Blocks of the files as they were: never a mixture of two."""
+        while True:
+            try:
+                block = next(blocks, _END)
+            finally:  # a file that was replaced is the reason for whatever error this gave
+                self._files.check()
+            if block is _END:
+                return
+            yield block
+
+
+def read_ahead(items: Iterator[T]) -> Generator[T]:
+    """The same items, the next one being made on another thread while the last one is used.
+
+    Examples
+    --------
+    >>> from crowdwise.rows.read import read_ahead
+    >>> list(read_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = reader.submit(next, items, _END)
+            yield item
+
+
+def rows_per_block(row_bytes: int, max_bytes: int) -> int:
+    """How many rows a block has, so that all blocks in memory take no more than `max_bytes`."""
+    return min(_MOST_ROWS, max(1, max_bytes // (_IN_MEMORY * max(row_bytes, 1))))
 
 
 def read_blocks(

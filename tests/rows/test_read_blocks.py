@@ -30,7 +30,7 @@ from crowdwise.exceptions import (
 )
 from crowdwise.features import read_features
 from crowdwise.rows import tables as arrow
-from crowdwise.rows.blocks import Blocks, read_ahead, rows_per_block
+from crowdwise.rows.read import Blocks, read_ahead, rows_per_block
 
 TIGHT = {"tol": 1e-11, "max_rounds": 300}
 # So few bytes that a block of three features in double precision has ten rows.
