@@ -1,4 +1,4 @@
-"""Names for the arrays that functions take and give, so that signatures say what is in them; records of them."""
+"""Names for the arrays that functions take and give, so that signatures show what is in them; records of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Settings that a user gave -> the same settings, or an error that says what was expected and what came."""
+"""Settings that a user gave -> the same settings, or an error with what was expected and what came."""
 
 from __future__ import annotations
 

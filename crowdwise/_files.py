@@ -17,13 +17,13 @@ from crowdwise._text import how_to_install
 from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
 
 _MARK = ".partial-"
-# Seconds after which a file that nobody writes to any more was left by a writer that was killed.
+# Seconds after which a file that is not written to any more was left by a writer that was killed.
 _ABANDONED = 3600
 _ROOM = 1 << 20  # more than tables of a small run take
 
 
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
-    """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
+    """Write beside, flush to the disk, rename: a reader sees the old file or the new one.
 
     Text is written as UTF-8, halves of surrogate pairs escaped; a callable is given the open file. The directory of the
     file exists. A file that was there leaves its permissions to the new one, and a link its place.
@@ -76,7 +76,7 @@ def sweep(directory: Path) -> int:
 def sweep_beside(path: Path) -> None:
     """Remove what killed writers of one file left beside it an hour ago or earlier: others may be at work on theirs."""
     for stray in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
-        with contextlib.suppress(OSError):  # somebody else's, or gone by now
+        with contextlib.suppress(OSError):  # of another user, or gone by now
             if time.time() - stray.stat().st_mtime > _ABANDONED:
                 stray.unlink()
 
@@ -95,7 +95,7 @@ class Unchanged:
     >>> write_file(path, "again")
     >>> files.check()
     Traceback (most recent call last):
-    crowdwise.exceptions.BusyError: ...note.txt changed while it was read. Start again when nobody writes to it.
+    crowdwise.exceptions.BusyError: ...note.txt changed while it was read. Start again when no program writes to it.
     """
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
@@ -106,7 +106,7 @@ class Unchanged:
         for path, before in self._before.items():
             if _stamp(path) != before:
                 raise BusyError(
-                    f"{os.fspath(path)} changed while it was read. Start again when nobody writes to it."
+                    f"{os.fspath(path)} changed while it was read. Start again when no program writes to it."
                 ) from None
 
 
@@ -177,7 +177,7 @@ def _acquired(place: Path, lock: Path, holder: Path) -> Any:
 
 
 def _refuse_unmakeable(lock: Path) -> None:
-    """An error if no file can be made there, as in /proc: filelock takes that for a lock that somebody holds."""
+    """An error if no file can be made there, as in /proc: filelock takes that for a lock that is held."""
     try:
         lock.touch()
     except OSError as error:

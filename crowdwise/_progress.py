@@ -74,7 +74,7 @@ class Reporter:
         self._start, self._n_rounds, self._lock = time.perf_counter(), 0, Lock()
 
     def rounds(self, stage: str) -> Report | None:
-        """What to call after every round of a stage; None if nobody wants to know."""
+        """What to call after every round of a stage; None if nothing is reported."""
         if self.verbose == 0 and self.on_round is None:
             return None
 

@@ -14,7 +14,7 @@ _LONGEST_CELL = 60
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """A number and what it counts; several are called by what a single one is with an s, unless `many` says otherwise.
+    """A number and what it counts; several are called by what a single one is with an s, unless `many` is given.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def some_names(names: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text that tells a terminal nothing but its letters and the ends of lines.
+    """A text that is nothing but letters and ends of lines to a terminal.
 
     Examples
     --------

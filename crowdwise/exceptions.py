@@ -10,7 +10,7 @@ _HOME = os.path.dirname(__file__) + os.sep
 
 
 class DataError(ValueError):
-    """The data given cannot be used as they are; the message says where and what to do."""
+    """The data given cannot be used as they are; the message has the place and what to do."""
 
 
 class LabelError(DataError):
@@ -22,7 +22,7 @@ class AlignmentError(DataError):
 
 
 class ModelFileError(DataError):
-    """A model cannot be kept in a file, or a file is damaged, no model or of a newer version; the message says what."""
+    """A model cannot be kept in a file, or a file is damaged, no model or of a newer version; the message has it."""
 
 
 class BoundError(DataError):
@@ -38,11 +38,11 @@ class CrowdConvergenceWarning(CrowdWarning, ConvergenceWarning):
 
 
 class MissingDataError(FileNotFoundError):
-    """A data set is not in the data directory and could not be fetched; the message says what to put where."""
+    """A data set is not in the data directory and could not be fetched; the message has the file and its place."""
 
 
 class MissingExtraError(ImportError):
-    """An optional package is needed here; the message says which extra to install."""
+    """An optional package is needed here; the message names the extra to install."""
 
 
 class OutputError(OSError):
@@ -54,7 +54,7 @@ class BusyError(RuntimeError):
 
 
 class WorkerError(RuntimeError):
-    """A process that did part of the work was ended from outside; the message says what is kept."""
+    """A process that did part of the work was ended from outside; the message has what is kept."""
 
 
 def warn(message: str, category: type[Warning] = CrowdWarning) -> None:

@@ -153,7 +153,7 @@ class TrainingSet:
         if known is None:
             return consensus
         if isinstance(consensus, Consensus):
-            return replace(consensus, proba=known.hold(consensus.proba))
+            return replace(consensus, proba=known.clamp_posterior(consensus.proba))
         rating, std = consensus.label.copy(), consensus.std.copy()
         rating[known.at], std[known.at] = known.answers, 0.0
         return replace(consensus, label=rating, std=std)

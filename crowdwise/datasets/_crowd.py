@@ -48,7 +48,7 @@ def fetch_crowd(name: str, data_home: str | os.PathLike[str] | None = None) -> B
     """A real crowdsourced data set, from the data directory.
 
     bluebirds, weather and zencrowd_us come with crowdwise. The files are a tidied collection without a site of its own,
-    so nothing is downloaded: an error says which file belongs where. Every file is checked against its known sha256.
+    so nothing is downloaded: an error names the file and its place. Every file is checked against its known sha256.
 
     Where an annotator labelled an example more than once (zencrowd_us and weather), the last answer counts.
 
@@ -66,7 +66,7 @@ def fetch_crowd(name: str, data_home: str | os.PathLike[str] | None = None) -> B
         - truth : ndarray of shape (n_examples,), integers from 0
         - X : ndarray of shape (n_examples, n_features), or None (only music has features)
         - texts : list of str, or None
-        - X_test, texts_test, truth_test : further examples that nobody labelled, or None
+        - X_test, texts_test, truth_test : further examples without labels, or None
         - classes : what the integers mean, or None if they have no names
         - name, DESCR : what it is
         - truth_adjudicated, terms (medical_cause), species (ducks)

@@ -91,7 +91,7 @@ def find_file(name: str, data_home: str | os.PathLike[str] | None) -> Path | Non
 def read_file(name: str, data_home: str | os.PathLike[str] | None, *, url: str | None, hint: str = "") -> bytes:
     """The uncompressed, verified content of a data file, such as "libsvm/a1a".
 
-    It is downloaded if it is not there; a `url` of None says that it cannot be had. `hint` is one more sentence for the
+    It is downloaded if it is not there; it cannot be if `url` is None. `hint` is one more sentence for the
     message when it is missing.
     """
     known = known_files()[name]

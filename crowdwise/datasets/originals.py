@@ -31,7 +31,7 @@ def read_rows(path: Path) -> Rows:
 
 
 def music(folder: Path) -> Tables:
-    """The genres of songs: names of songs say their genre, so songs are numbered as they stand in the files."""
+    """The genres of songs: their names have it in them, so songs are numbered as they stand in the files."""
     answers = read_rows(folder / "mturk_answers.csv")
     songs, further = (read_rows(folder / f"music_genre_{part}.csv") for part in ("gold", "test"))
     code = {name: k for k, name in enumerate(sorted({row["class"] for row in songs}))}
@@ -58,7 +58,7 @@ def music(folder: Path) -> Tables:
 
 
 def medical_cause(folder: Path) -> Tables:
-    """Does a sentence say that one term causes the other: sentences that an expert and the crowd have judged."""
+    """Does a sentence mean that one term causes the other: sentences that an expert and the crowd have judged."""
     judged = {row["SID"]: row for row in read_rows(folder / "ground_truth_cause.csv") if row["expert"]}
     given: dict[tuple[int, int], int] = {}
     for path in sorted((folder / "raw" / "RelEx").glob("*.csv")):
@@ -106,7 +106,7 @@ def convert(name: str, folder: Path, data_home: Path) -> dict[str, bool]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run from a shell; says of every file whether it is the one that was measured."""
+    """Run from a shell; prints of every file whether it is the one that was measured."""
     if len(arguments) != 3 or arguments[0] not in READERS:
         print(f"usage: python -m crowdwise.datasets.originals {'|'.join(READERS)} FOLDER DATA_HOME", file=sys.stderr)
         return 2

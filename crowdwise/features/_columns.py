@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from crowdwise._arrays import Floats
 from crowdwise.exceptions import DataError
 from crowdwise.labels._encode import is_missing
+from crowdwise.labels.scale import LARGEST
 
 MOST_TERMS = 20_000
 MOST_CATEGORIES = 50
@@ -29,7 +30,7 @@ _BETWEEN = re.compile(r"[\s,;]+")
 
 
 def is_nothing(cell: Any) -> bool:
-    """Whether a cell is empty or says that there is no value."""
+    """Whether a cell is empty or stands for no value."""
     return cell.strip().lower() in _NOTHING if isinstance(cell, str) else is_missing(cell)
 
 
@@ -253,11 +254,11 @@ def _vectorizer(unit: str, **settings: Any) -> Any:
 
 def check_finite_numbers(name: str, values: Floats) -> None:
     """Raise if a number is infinite, or so large that its square is."""
-    infinite = (np.abs(values) > 1e150).any(axis=1)
+    infinite = (np.abs(values) > LARGEST).any(axis=1)
     if infinite.any():
         at = int(infinite.argmax())
         raise DataError(
-            f"{name!r} holds an infinite or huge number in row {at + 1}; expected numbers up to 1e150 or nothing."
+            f"{name!r} holds an infinite or huge number in row {at + 1}; expected numbers up to {LARGEST:g} or nothing."
         )
 
 

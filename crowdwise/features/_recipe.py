@@ -175,7 +175,7 @@ def _guess(name: str, cells: Sequence[Any], *, wanted: bool) -> tuple[Column | N
 
 
 def _refuse_decimal_commas(name: str, values: Sequence[str]) -> None:
-    """An error if these are numbers but for a comma: as categories they would say next to nothing."""
+    """An error if these are numbers but for a comma: as categories they would be of no use."""
     commas = [value for value in values if _WITH_COMMA.fullmatch(value)]
     if commas and as_numbers([value.replace(",", ".") for value in values]) is not None:
         raise DataError(

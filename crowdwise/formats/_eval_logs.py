@@ -55,7 +55,7 @@ def _store(
     """A store, by the names of fields, each with those that are taken in its place.
 
     Fields of a record inside another have an underscore in their names. By those of `must_have` scores are known; the
-    field `kind` says whether `people` gave them.
+    field `kind` is `people` if people gave them.
     """
 
     def given(place: str, score: Record, answers: Answers) -> Iterator[Given]:

@@ -53,7 +53,7 @@ def plain_name(name: str) -> str:
 
 
 def candidates(header: Sequence[str], role: str) -> list[str]:
-    """The columns whose names say that they may hold something: none, one, or several in doubt."""
+    """The columns that may hold something by their names: none, one, or several in doubt."""
     for words in _WORDS[role]:
         usual = {word + suffix for word in words for suffix in _SUFFIXES.get(role, ("",))}
         if found := [name for name in header if plain_name(name) in usual]:
@@ -62,7 +62,7 @@ def candidates(header: Sequence[str], role: str) -> list[str]:
 
 
 def find_columns(name: str, header: Sequence[str], given: dict[str, str | None]) -> dict[str, str]:
-    """The column of each role: the one given, else the one whose name says so."""
+    """The column of each role: the one given, else the one that is named like it."""
     for role, column in given.items():
         if column is not None and column not in header:
             raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {some_names(header)}.")
@@ -121,7 +121,7 @@ def find_example(
 
 
 def check_ids(place_of: Callable[[int], str], column: str, ids: Sequence[str]) -> None:
-    """An error unless every row has an id, and no two the same; it says where, from the position of a row."""
+    """An error unless every row has an id, and no two the same; `place_of` a position is for messages."""
     first: dict[str, int] = {}
     for i, example in enumerate(ids):
         if not example or first.setdefault(example, i) != i:

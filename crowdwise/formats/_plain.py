@@ -20,13 +20,11 @@ from crowdwise.formats._names import (
     text_column,
 )
 from crowdwise.labels._encode import as_objects
-from crowdwise.labels._mistakes import plain_spelling, refuse_id_column
+from crowdwise.labels._mistakes import MANY_EXAMPLES, plain_spelling, refuse_id_column
 from crowdwise.tables import Block, Table
 
-# Columns that hold more values in all are not taken for those of annotators unless they are said to be.
+# Columns that hold more values in all are not taken for those of annotators unless they are named.
 _MOST_CLASSES = 20
-# A column with so many answers, most of which nobody else gave, is hardly that of an annotator.
-_MANY_ANSWERS = 10
 # So many words, or characters, make a text rather than the name of a class.
 _WORDS_OF_TEXT, _LENGTH_OF_TEXT = 3, 30
 _ONE_OF_MANY = re.compile(
@@ -60,13 +58,13 @@ def _holds_texts(cells: Sequence[str]) -> bool:
     """Whether most cells of a column are long, and most of them different: texts, and not the names of classes."""
     filled = [cell for cell in cells if cell]
     long = sum(len(cell) >= _LENGTH_OF_TEXT or len(cell.split()) >= _WORDS_OF_TEXT for cell in filled)
-    return len(filled) >= _MANY_ANSWERS and 2 * long > len(filled) and 2 * len(set(filled)) > len(filled)
+    return len(filled) >= MANY_EXAMPLES and 2 * long > len(filled) and 2 * len(set(filled)) > len(filled)
 
 
 def _holds_ids(cells: Sequence[str]) -> bool:
     """Whether all cells of a column are different and no fractions."""
     return (
-        len(cells) >= _MANY_ANSWERS
+        len(cells) >= MANY_EXAMPLES
         and all(cells)
         and len(set(cells)) == len(cells)
         and not any(NUMBER.fullmatch(cell) and "." in cell for cell in cells)
@@ -257,7 +255,7 @@ def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str
     own = [
         annotator
         for annotator, values in given.items()
-        if sum(cell not in none for cell in columns[annotator]) >= _MANY_ANSWERS
+        if sum(cell not in none for cell in columns[annotator]) >= MANY_EXAMPLES
         and (2 * sum(often[value] > 1 for value in values) < len(values) or values.isdisjoint(alike))
         and not _ONE_OF_MANY.fullmatch(plain_name(annotator))
     ]

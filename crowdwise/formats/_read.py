@@ -55,8 +55,6 @@ _TABLES: dict[str, tuple[str, Callable[[Sequence[str]], bool], Callable[[Table, 
 }
 _LISTED = "hugging-face"
 _MAPPINGS = {"peerannot": ("peerannot", True), "alttest": ("AltTest", False)}
-# So many records are looked at to see what they are.
-_FEW = 100
 _PLAIN = ("table", "wide", "crowd-kit")
 FORMATS = tuple(sorted({*_PLAIN, *_TABLES, *_RECORDS, *_MAPPINGS, _LISTED, "doccano"}))
 
@@ -217,7 +215,7 @@ def _records_of(name: str, document: Any, format: str | None) -> Iterator[Placed
     """The records of a whole JSON document: a list of records, one record, or records in a record."""
     if isinstance(document, dict):
         inner = list(document.values())
-        if all(isinstance(record, dict) for record in inner) and any(map(is_listed, inner[:_FEW])):
+        if all(isinstance(record, dict) for record in inner) and any(map(is_listed, inner)):
             document = [{"id": key, **record} for key, record in document.items()]
         elif format is None and is_mapping(document):
             raise ask_for_the_order(name)

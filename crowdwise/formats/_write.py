@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from crowdwise._checks import check_choice
 from crowdwise._files import write_file
+from crowdwise._threads import spans
 from crowdwise.exceptions import DataError, OutputError
 from crowdwise.formats._answers import SEVERAL, Answers, LabelFile, choose_question
 from crowdwise.formats._label_studio import annotations_of, choices_in, is_label_studio, results_about_the_whole
@@ -26,8 +27,6 @@ from crowdwise.tables import Record, Source, as_text, parse_document
 
 LABEL_FORMATS = ("table", "wide", "crowd-kit", "peerannot")
 CONSENSUS_FORMATS = ("csv", "crowd-kit", "label-studio")
-# Labels that are turned into rows at a time.
-_BLOCK = 2**16
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number. Apostrophes before it count, too, so
 # that no two texts become one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -70,7 +69,7 @@ def write_csv(
 
 
 def save_file(path: str | os.PathLike[str], content: str | Callable[[BinaryIO], object]) -> None:
-    """Write a file as `write_file` does; an error that says so where it cannot be made."""
+    """Write a file as `write_file` does; an `OutputError` where it cannot be made."""
     try:
         write_file(Path(os.path.realpath(path)), content)
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError) as error:
@@ -106,7 +105,7 @@ def convert(
     Returns
     -------
     file : LabelFile
-        What was read; `notes` has what to say, of the writing too.
+        What was read; `notes` are about the writing too.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def write_labels(labels: Any, path: str | os.PathLike[str], *, format: str = "ta
     Returns
     -------
     notes : tuple of str
-        What to say: cells that were changed so that no spreadsheet takes them for formulas.
+        Which cells were changed so that no spreadsheet takes them for formulas.
     """
     check_choice("format", format, LABEL_FORMATS)
     labels = as_labels(labels, scale=None)
@@ -165,8 +164,8 @@ def write_labels(labels: Any, path: str | os.PathLike[str], *, format: str = "ta
 
 
 def _rows(labels: CrowdLabels) -> Iterator[tuple[Any, Any, Any]]:
-    for start in range(0, labels.n_examples, _BLOCK):
-        table = labels[start : start + _BLOCK].to_table()
+    for span in spans(labels.n_examples):
+        table = labels[span.start : span.stop].to_table()
         yield from zip(*(table[name].tolist() for name in ("example", "annotator", "label")), strict=True)
 
 

@@ -1,1 +1,1 @@
-"""Who said what about which example: read, checked once, coded and aligned with features."""
+"""Who gave which label to which example: read, checked once, coded and aligned with features."""

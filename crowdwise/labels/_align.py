@@ -1,6 +1,6 @@
 """The door of every ``fit(X, y)``: what may be given as labels, and features and labels brought to the same rows.
 
-One rule says which rows belong together, for labels as for everything else that has a value per example (truth,
+One rule decides which rows belong together, for labels as for everything else that has a value per example (truth,
 weights, slices); see `align`.
 """
 
@@ -73,8 +73,8 @@ def align(X: Any, labels: Any, *, join: Literal["exact", "inner", "left"] = "exa
 
     Rows are matched by id if both sides carry ids: X by its index (pandas), labels by the ids they were made with or
     the index of the frame they were made from. The order of X is kept. Rows are matched by position if a side carries
-    no ids (arrays, lists, polars), or if the default index 0, 1, 2, ... meets as many other ids: nobody chose a default
-    index, so it counts as ids only where the other side holds the same ones, in whatever order.
+    no ids (arrays, lists, polars), or if the default index 0, 1, 2, ... meets as many other ids: a default index
+    was not chosen, so it counts as ids only where the other side holds the same ones, in whatever order.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ def _parts_of_rows(
     scale: ScaleName,
     id_source: IdSource,
 ) -> Parts:
-    """Parts from rows in any order, examples and annotators coded; labels too if `names` says what the codes mean."""
+    """Parts from rows in any order, examples and annotators coded; labels too if `names` has what the codes mean."""
     examples, annotators, n_annotators = rows[1], who[1], max(len(who[1]), 1)
     key = rows[0].astype(np.int64) * n_annotators + who[0]
     del rows, who  # all that is deleted here is as long as the table

@@ -40,7 +40,7 @@ def is_missing(value: object) -> bool:
 
 
 def missing_mask(values: Array, missing: object = np.nan) -> NDArray[np.bool_]:
-    """Where `values` holds no label; `missing` is one more value that says so."""
+    """Where `values` holds no label; `missing` is one more value that means it."""
     if values.dtype.kind == "f":
         mask = np.isnan(values)
     elif values.dtype.kind in "Mm":

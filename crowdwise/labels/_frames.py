@@ -47,7 +47,7 @@ def index_of(data: object) -> Array | None:
 
 
 def is_default(ids: Array) -> bool:
-    """Whether ids are 0, 1, 2, ..., which pandas makes where nobody gave any."""
+    """Whether ids are 0, 1, 2, ..., which pandas makes where none were given."""
     return ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids)))
 
 

@@ -118,7 +118,7 @@ class LabelArrays(LabelRows):
     ) -> Array:
         """The class that most annotators chose, for every example.
 
-        A report, which says how often the majority vote is right, counts a tie as a fair draw instead.
+        A report, which has the accuracy of the majority vote, counts a tie as a fair draw instead.
 
         Parameters
         ----------

@@ -112,7 +112,7 @@ class LabelRows(FrozenArrays):
 
     @property
     def n_abstentions(self) -> int:
-        """Number of answers that say "I cannot tell"; they are no labels."""
+        """Number of answers such as "I cannot tell"; they are no labels."""
         return 0 if self.abstentions is None else int(self.abstentions.nnz)
 
     @property

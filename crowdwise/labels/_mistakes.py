@@ -18,9 +18,9 @@ from crowdwise.labels._frames import USUAL_NAMES
 # Columns of these names hold ids if their values are all different.
 _ID_NAMES = {*USUAL_NAMES["example"], "id", "index", "key", "row", "uuid", "name", "unnamed: 0"}
 # In so many examples, one annotator does not give all of them different labels while the others use few classes.
-_MANY_EXAMPLES = 10
-# The other columns are looked at in the first rows only, and the column itself in the first few before all others.
-_FIRST_ROWS, _FEW_ROWS = 1000, 20
+MANY_EXAMPLES = 10
+# The other columns are looked at in the first rows only.
+_FIRST_ROWS = 1000
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _ZEROS = re.compile(r"^0+(?=[0-9])|(?<=[0-9])\.0+$")
 # What is answered in the place of an answer, in plain spelling; yes and no are answers, beside numbers too.
@@ -32,7 +32,7 @@ _ANSWERS = frozenset({"yes", "no", "true", "false"})
 
 
 def refuse_long_table(names: Sequence[object]) -> None:
-    """Columns named as in a long table are hardly three annotators."""
+    """Refuse columns that are named as in a long table: they are no annotators."""
     lowered = {str(name).lower(): name for name in names}
     if not all(lowered.keys() & set(USUAL_NAMES[role]) for role in ("annotator", "label")):
         return
@@ -47,7 +47,7 @@ def refuse_long_table(names: Sequence[object]) -> None:
 
 
 def refuse_id_column(matrix: Array, names: Sequence[object] | None, *, ratings: bool) -> None:
-    """A column whose values are all different, beside columns of a few classes, is hardly an annotator.
+    """Refuse a column whose values are all different, beside columns of a few classes: ids, and no annotator.
 
     Ratings may well all be different; only a column with the name of an id is refused.
     """
@@ -59,7 +59,7 @@ def refuse_id_column(matrix: Array, names: Sequence[object] | None, *, ratings: 
             continue
         others = len(_distinct(np.delete(matrix[:_FIRST_ROWS], j, axis=1)))
         first = min(len(matrix), _FIRST_ROWS)
-        if (named and (ratings or others < first)) or (first >= _MANY_EXAMPLES and 2 * others <= first):
+        if (named and (ratings or others < first)) or (first >= MANY_EXAMPLES and 2 * others <= first):
             column = f"column {shown(names[j])}" if names is not None else f"column number {j} (from 0)"
             raise LabelError(
                 f"{column} looks like ids of the examples, not like an annotator: its {len(matrix)} values are all "
@@ -78,12 +78,12 @@ def _distinct(values: Array) -> set[object]:
 
 def _all_different(column: Array) -> bool:
     """Whether there are at least two values, none is missing and no two are the same."""
-    parts = (column[:_FEW_ROWS], column[:_FIRST_ROWS], column)  # the first few tell it of most columns
+    parts = (column[:MANY_EXAMPLES], column[:_FIRST_ROWS], column)  # of most columns the first few are enough
     return len(column) >= 2 and all(len(_distinct(part)) == len(part) for part in parts)
 
 
 def refuse_fractions(classes: Array) -> None:
-    """Numbers with a fraction that nobody declared are hardly classes."""
+    """Refuse numbers with a fraction as classes, unless they were declared."""
     if classes.dtype.kind != "f":
         return
     fractions = classes[classes != np.round(classes)]

@@ -117,7 +117,7 @@ class CrowdLabels(LabelArrays):
             One more value that means "no label", such as -1.
         abstain : sequence, default=None
             Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
-            and `abstentions_per_example`. One that nobody gave is a warning, unless classes are declared.
+            and `abstentions_per_example`. One that was never given is a warning, unless classes are declared.
         scale : {"nominal", "ordinal", "interval"}, default="nominal"
             Classes; classes with an order, that of numbers or of `classes`; or real numbers.
 
@@ -185,7 +185,7 @@ class CrowdLabels(LabelArrays):
             One more value that means "no label", such as -1.
         abstain : sequence, default=None
             Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
-            and `abstentions_per_example`. One that nobody gave is a warning, unless classes are declared.
+            and `abstentions_per_example`. One that was never given is a warning, unless classes are declared.
         scale : {"nominal", "ordinal", "interval"}, default="nominal"
             Classes; classes with an order, that of numbers or of `classes`; or real numbers.
 
@@ -259,7 +259,7 @@ class CrowdLabels(LabelArrays):
             for mine, theirs in pairs  # of ratings, truth is NaN where it is not known
         )
 
-    # Equal by content, which is too much to hash: typeshed has no other way to say so.
+    # Equal by content, which is too much to hash: typeshed has no other way to declare it.
     __hash__ = None  # type: ignore[assignment]
 
     def _parts(self) -> tuple[Array, ...]:
@@ -318,7 +318,7 @@ class CrowdLabels(LabelArrays):
         Parameters
         ----------
         scale : {"nominal", "ordinal", "interval"}
-            Numbers become classes and classes that are numbers become numbers if the scale says so.
+            Numbers become classes and classes that are numbers become numbers, as the scale needs it.
         levels : sequence, default=None
             Every class from the lowest to the highest; there may be some without labels. By default the order of
             numbers, or the one that was declared.

@@ -15,8 +15,8 @@ from crowdwise.labels._mistakes import perhaps_no_answers
 ScaleName = Literal["nominal", "ordinal", "interval"]
 ConsensusBy = Literal["mode", "median", "mean"]
 SCALES: tuple[ScaleName, ...] = get_args(ScaleName)
-# Squares of the differences between larger levels overflow.
-_LARGEST = 1e150
+# Squares of the differences between larger numbers overflow.
+LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def check_order(classes: Array, *, declared: bool) -> None:
                 f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
                 "Declare them from the lowest to the highest."
             )
-        if np.abs(levels).max(initial=0) > _LARGEST:
+        if np.abs(levels).max(initial=0) > LARGEST:
             raise LabelError(
-                f"levels beyond {_LARGEST:g} are too far apart for their differences to be squared: rescale them."
+                f"levels beyond {LARGEST:g} are too far apart for their differences to be squared: rescale them."
             )
     elif not declared and classes.dtype.kind not in "mM":
         words = perhaps_no_answers(classes)

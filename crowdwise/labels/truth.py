@@ -43,7 +43,7 @@ class Known:
         """Some of them."""
         return Known(self.at[some], self.answers[some])
 
-    def told(self, labels: CrowdLabels) -> CrowdLabels:
+    def as_labels(self, labels: CrowdLabels) -> CrowdLabels:
         """Labels in which all who labelled a known example gave the known answer."""
         where = np.full(len(labels), -1, dtype=np.intp)
         where[self.at] = np.arange(len(self.at))
@@ -52,7 +52,7 @@ class Known:
         values[place >= 0] = self.answers[place[place >= 0]]
         return replace(labels, values=values)
 
-    def hold(self, posterior: Floats) -> Floats:
+    def clamp_posterior(self, posterior: Floats) -> Floats:
         """A posterior over classes in which the known ones are certain; a copy."""
         sure = posterior.copy()
         sure[self.at] = np.eye(posterior.shape[1])[self.answers]

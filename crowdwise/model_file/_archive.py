@@ -24,7 +24,7 @@ MANIFEST = "manifest.json"
 # Every name that a member may have.
 _NAME = re.compile(rf"{re.escape(MANIFEST)}|\d{{1,9}}\.(npy|json|skops)")
 _ENCRYPTED = 0x1
-# A header and what else comes with a member; only to tell whether it needs the larger kind of zip entry.
+# A header and what else comes with a member; only to know whether it needs the larger kind of zip entry.
 _MARGIN = 2**16
 
 
@@ -81,7 +81,7 @@ class ArchiveReader:
         return cls(archive)
 
     def array(self, name: str) -> Array:
-        """An array, of the size that its header says."""
+        """An array, of the size in its header."""
         info = self.archive.getinfo(name)
         with self.archive.open(info) as member:
             shape, fortran, dtype = npy_header(member, info.file_size)

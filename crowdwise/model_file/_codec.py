@@ -102,10 +102,10 @@ class Encoder:
 
     def __init__(self, writer: ArchiveWriter) -> None:
         self._writer = writer
-        self._members: dict[Any, tuple[str, Any]] = {}  # with what is in them, lest its place in memory be used again
+        self._members: dict[Any, tuple[str, Any]] = {}  # with what is in them, so that its place in memory stays taken
 
     def encode(self, value: Any, where: str) -> Any:
-        """One value; `where` says what it is, for messages."""
+        """One value; `where` is what it is, for messages."""
         if type(value) in _PLAIN:
             return value
         if type(value) is float:

@@ -21,7 +21,7 @@ def is_foreign(value: object) -> bool:
 
 
 def dump_foreign(value: Any, where: str) -> bytes:
-    """An estimator or splitter as bytes; `where` says what it is, for messages."""
+    """An estimator or splitter as bytes; `where` is what it is, for messages."""
     io_of_skops = _skops(f"to save {where}, which is of type {type(value).__name__},")
     try:
         content: bytes = io_of_skops.dumps(value)
@@ -59,7 +59,7 @@ def load_foreign(content: bytes, trusted: Sequence[str]) -> Any:
 
 
 def _check_arrays(archive: zipfile.ZipFile, ending: str) -> None:
-    """Raise unless arrays are as large as their headers say."""
+    """Raise unless arrays have the sizes of their headers."""
     for info in archive.infolist():
         if info.filename.endswith(ending):
             with archive.open(info) as member:

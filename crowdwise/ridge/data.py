@@ -197,7 +197,7 @@ def _given_consensus(init: Any, training: TrainingSet) -> Array:
 def _told(training: TrainingSet) -> CrowdLabels:
     """Labels as if all annotators had known the known answers."""
     known = training.known
-    return training.used_labels if known is None else known.told(training.used_labels)
+    return training.used_labels if known is None else known.as_labels(training.used_labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ def guess_delimiter(source: Source, encoding: str) -> str:
 
 def _widths(lines: Iterable[str], delimiter: str) -> list[int]:
     widths: list[int] = []
-    with contextlib.suppress(csv.Error):  # found again, and told, when the rows are read
+    with contextlib.suppress(csv.Error):  # found again, and reported, when the rows are read
         widths.extend(len(row) for row in islice(csv.reader(lines, delimiter=delimiter), _N_GUESSED) if row)
     return widths
 

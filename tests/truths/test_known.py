@@ -55,11 +55,11 @@ def test_a_class_of_another_type_is_told_from_one_that_nobody_gave():
 def test_known_classes_are_certain():
     known = Known(np.array([0, 2]), np.array([1, 0]))
     even = np.full((3, 2), 0.5)
-    assert_array_equal(known.hold(even), [[0, 1], [0.5, 0.5], [1, 0]])
+    assert_array_equal(known.clamp_posterior(even), [[0, 1], [0.5, 0.5], [1, 0]])
     assert (even == 0.5).all()
 
 
-def test_told_labels_are_the_known_answer_wherever_there_is_a_label():
-    told = Known(np.array([0, 1]), np.array([1, 0])).told(LABELS)
-    assert told.to_matrix().tolist() == [["b", "b"], ["a", None], ["a", "a"]]
-    assert Known(np.array([1]), np.array([9.0])).told(RATINGS).to_matrix()[1, 0] == 9.0
+def test_labels_of_known_answers_are_the_known_answer_wherever_there_is_a_label():
+    with_truth = Known(np.array([0, 1]), np.array([1, 0])).as_labels(LABELS)
+    assert with_truth.to_matrix().tolist() == [["b", "b"], ["a", None], ["a", "a"]]
+    assert Known(np.array([1]), np.array([9.0])).as_labels(RATINGS).to_matrix()[1, 0] == 9.0
