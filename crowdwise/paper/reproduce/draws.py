@@ -98,15 +98,7 @@ def measure(drawn: Draw, steepnesses: Sequence[float]) -> list[Row]:
     rows = []
     for model in tuned(drawn.X, drawn.labels, [0.0, *steepnesses]):
         scores = drawn.X_test @ model.coef  # an intercept changes no order
-        rows.append(
-            {
-                "steepness": float(model.steepness),
-                "roc": float(roc_auc_score(positive, scores)),
-                "prc": float(average_precision_score(positive, scores)),
-                "l2": model.l2,
-                "n_rounds": model.n_rounds,
-                "converged": int(model.converged),
-                "redrawn": drawn.redrawn,
-            }
-        )
+        areas = roc_auc_score(positive, scores), average_precision_score(positive, scores)
+        values = (model.steepness, *areas, model.l2, model.n_rounds, model.converged, drawn.redrawn)
+        rows.append({name: kind(value) for (name, kind), value in zip(COLUMNS.items(), values, strict=True)})
     return rows

@@ -88,17 +88,13 @@ def _results(todo: Sequence[Key], work: Work, jobs: int) -> Generator[list[Row]]
         try:
             with _interrupts_wait():
                 results = parallel(delayed(_single_threaded)(work, key) for key in todo)
-            for rows in results:  # noqa: UP028, "yield from" would close joblib's generator before _close does
+            for rows in results:  # noqa: UP028, "yield from" would close joblib's generator before it is closed below
                 yield rows
         finally:
-            _close(results)
-
-
-def _close(results: Generator[list[Row]] | None) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # joblib's, about trials that were under way when it was interrupted
-        if results is not None:
-            results.close()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib's, about trials that were under way when it was interrupted
+                if results is not None:
+                    results.close()
 
 
 def _single_threaded(work: Work, key: Key) -> list[Row]:

@@ -41,19 +41,8 @@ from crowdwise.training_set import (
 Order = Literal["disagreement", "margin", "given", "random"]
 
 _ORDERS = ("disagreement", "margin", "given", "random")
-# Attributes that are about the examples of one `fit`.
-_OF_THE_FIT = (
-    "examples_",
-    "annotators_",
-    "consensus_",
-    "disagreement_",
-    "expertise_",
-    "radii_",
-    "annotator_flags_",
-    "margins_",
-    "mistakes_per_region_",
-    "converged_",
-)
+# Attributes that stay when a batch or another fit follows.
+_KEPT = ("classes_", "n_features_in_", "feature_names_in_")
 
 
 class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
@@ -379,9 +368,8 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ learning
 
     def _forget(self) -> None:
-        for name in _OF_THE_FIT:
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in [name for name in vars(self) if name.endswith("_") and name not in _KEPT]:
+            delattr(self, name)
 
     def _labels_to_learn(
         self, rows: Floats, labels: CrowdLabels, used: Array, margins: Floats | None
