@@ -9,15 +9,16 @@ import numpy as np
 from scipy import stats
 
 from crowdwise._arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions, ratio
-from crowdwise._checks import check_number
+from crowdwise._checks import check_number, check_whole
 from crowdwise._text import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import as_labels, match_examples
-from crowdwise.labels._encode import as_column, encode, missing_mask
+from crowdwise.labels._encode import as_column, encode, encode_declared, missing_mask
 from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import codes_of_truth
+from crowdwise.results.fit_results import results_of
 from crowdwise.truths.check import share_interval
 
 
@@ -135,20 +136,88 @@ in 1 (5% false discoveries)
     crowd = as_labels(labels)
     slice_of, names = _slices(slices, crowd)
     right_class = _right_classes(crowd, truth)
-    used = (slice_of >= 0) & (right_class >= 0)
-    counted = used[crowd.example_index]
-    if not counted.any():
-        known = "a known truth" if truth is not None else "two labels or more (without truth, a label needs others)"
+    known = "a known truth" if truth is not None else "two labels or more (without truth, a label needs others)"
+    if not ((slice_of >= 0) & (right_class >= 0))[crowd.example_index].any():
         raise LabelError(f"no label is of an example with a slice and {known}: there is nothing to count.")
+    reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
+    return _counted(crowd, slice_of[crowd.example_index], names, right_class, reference, fdr)
+
+
+def accuracy_over_time(
+    model: Any, labels: Any, times: Any, truth: Any = None, *, periods: int = 4, fdr: float = 0.05
+) -> SliceAccuracy:
+    """The accuracy of each annotator in periods of time, and where it differs from that in the other periods.
+
+    Parameters
+    ----------
+    model : estimator or FitResults
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels that it was fitted to; classes.
+    times : array-like of shape (n_labels,)
+        When each label was given, in the order of `labels.to_table()`: numbers or datetime64, NaN or NaT if unknown.
+    truth : array-like of shape (n_examples,), series or mapping, default=None
+        Known answers, as for `slice_accuracy`. Without any, labels are compared with the consensus of the fit, on
+        examples of two labels or more.
+    periods : int, default=4
+        How many periods, with as many labels each.
+    fdr : float, default=0.05
+        Accepted share of false discoveries.
+
+    Returns
+    -------
+    found : SliceAccuracy
+        A slice is a period, named by its first time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise import CrowdLabels, aggregate
+    >>> from crowdwise.slices import accuracy_over_time
+    >>> truth = np.arange(200) % 2
+    >>> tired = np.where((np.arange(200) >= 100) & (np.arange(200) % 3 == 0), 1 - truth, truth)
+    >>> labels = CrowdLabels.from_matrix(np.column_stack([truth, truth, tired]), annotators=["ann", "bob", "eve"])
+    >>> found = accuracy_over_time(aggregate(labels), labels, labels.to_table()["example"], truth, periods=2)
+    >>> [str(name) for name in found.annotator[found.differs]], found.accuracy[found.differs].round(2).tolist()
+    (['eve', 'eve'], [1.0, 0.67])
+    """
+    fdr, n_periods = check_number("fdr", fdr, above=True, high=1.0), check_whole("periods", periods, low=2)
+    results, crowd = results_of(model), as_labels(labels)
+    when = np.asarray(times)
+    if when.shape != (crowd.n_labels,):
+        raise LabelError(f"times must be one per label, {crowd.n_labels}; got shape {when.shape}.")
+    if truth is None:
+        place = encode_declared(crowd.examples, results.examples).astype(np.intp)
+        right_class = np.where(crowd.labels_per_example > 1, results.codes[place], -1)
+    else:
+        right_class = codes_of_truth(truth, crowd, crowd)
+    is_time, known = when.dtype.kind == "M", ~(np.isnat(when) if when.dtype.kind == "M" else np.isnan(when))
+    order = np.sort(when[known])
+    first = np.unique(order[np.arange(n_periods) * len(order) // n_periods]) if len(order) else order
+    period = np.where(known, np.searchsorted(first, when, side="right") - 1, -1)
+    names = np.datetime_as_string(first, unit="D") if is_time else first
+    return _counted(crowd, period, names, right_class, "consensus" if truth is None else "truth", fdr)
+
+
+def _counted(
+    crowd: CrowdLabels,
+    slice_of: Positions,
+    names: Array,
+    right_class: Positions,
+    reference: Literal["truth", "consensus"],
+    fdr: float,
+) -> SliceAccuracy:
+    """Right labels counted by annotator and slice; slices are given per label, -1 where a label has none."""
+    counted = (slice_of >= 0) & (right_class[crowd.example_index] >= 0)
     example, who = crowd.example_index[counted], crowd.annotator_index[counted].astype(np.int64)
     right = crowd.values[counted] == right_class[example]
     shape = (crowd.n_annotators, len(names))
-    cell = who * shape[1] + slice_of[example]
+    cell = who * shape[1] + slice_of[counted]
     n = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
     n_right = np.bincount(cell, right, minlength=shape[0] * shape[1]).astype(np.int64).reshape(shape)
     at = np.nonzero(n)
     return SliceAccuracy(
-        reference="consensus" if truth is None else "truth",
+        reference=reference,
         fdr=fdr,
         annotator=crowd.annotators[at[0]],
         slice=names[at[1]],

@@ -90,6 +90,9 @@ Examples:
     help="Form of the report; by default a page for browsers.",
 )
 @click.option("--show", metavar="COLUMN", help="Column with texts for the report, and not to learn from.")
+@click.option(
+    "--time", metavar="COLUMN", help="Column of LABELS with the time of each label, if its name does not say so."
+)
 @click.option("--names", is_flag=True, help="Show names that look like personal data in the report.")
 @reading_options(scale=True, ratings=True, features=True)
 @json_option

@@ -15,6 +15,7 @@ from crowdwise.labels._encode import as_column, missing_mask
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import codes_of_truth
 from crowdwise.results.fit_results import FitResults, fit_and_labels
+from crowdwise.slices import SliceAccuracy, accuracy_over_time
 from crowdwise.truths.check import share_interval
 from crowdwise.weights.class_weights import leading_shares
 
@@ -34,9 +35,12 @@ class Fit:
     X: Any = None
     texts: Array | None = None  # None where there is none
     known: Array | None = None  # positions of classes, -1 where unknown, or ratings, NaN there
+    drift: SliceAccuracy | None = None  # accuracy over time, where labels have times
 
     @classmethod
-    def of(cls, model: Any, labels: Any, *, X: Any = None, texts: Any = None, truth: Any = None) -> Fit:
+    def of(
+        cls, model: Any, labels: Any, *, X: Any = None, texts: Any = None, truth: Any = None, times: Any = None
+    ) -> Fit:
         """From a fitted model or the result of `aggregate`, the labels of the fit, and anything that names examples."""
         results, crowd = fit_and_labels(model, labels)
         if X is not None and np.ndim(X) != 2:
@@ -50,6 +54,7 @@ class Fit:
             X,
             None if texts is None else _column(texts, crowd, "texts"),
             None if truth is None else _codes_or_ratings(truth, crowd),
+            None if times is None or crowd.classes is None else accuracy_over_time(results, labels, times, truth),
         )
 
     @property

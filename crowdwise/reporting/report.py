@@ -27,6 +27,7 @@ def report(
     X: Any = None,
     texts: Any = None,
     truth: Any = None,
+    times: Any = None,
     command: str | None = None,
     title: str | None = None,
     names: bool = False,
@@ -46,6 +47,8 @@ def report(
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None
         Right answers, as far as they are known, in the same way.
+    times : array-like of shape (n_labels,), default=None
+        When each label was given, see `crowdwise.slices.accuracy_over_time`.
     command : str, default=None
         What to type to do this again.
     title : str, default=None
@@ -74,7 +77,7 @@ def report(
         raise ValueError(f"path must end in {', '.join(RENDERERS)}, which says what to write; got {str(path)!r}.")
     if not place.parent.is_dir():
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
-    fit = Fit.of(model, labels, X=X, texts=texts, truth=truth)
+    fit = Fit.of(model, labels, X=X, texts=texts, truth=truth, times=times)
     aliases = {} if names else aliases_of(fit.results.annotators.tolist())
     page = RENDERERS[place.suffix](with_aliases(summary_of(fit, command, title), aliases))
     write_file(Path(os.path.realpath(place)), page)

@@ -10,6 +10,7 @@ from crowdwise.reporting import (
     annotators,
     consensus,
     disagreement,
+    drift,
     examples,
     pairs,
     rates,
@@ -21,7 +22,7 @@ from crowdwise.reporting.fit import Fit, Summary, named
 
 VERSION = 1
 # Modules with the `data` of a section, its sentences and pictures, and its `PAGES`: names of templates, and of links.
-SECTIONS = (agreement, consensus, rates, annotators, ratings, pairs, disagreement, examples, settings)
+SECTIONS = (agreement, consensus, rates, annotators, drift, ratings, pairs, disagreement, examples, settings)
 
 
 def summarize(
@@ -31,6 +32,7 @@ def summarize(
     X: Any = None,
     texts: Any = None,
     truth: Any = None,
+    times: Any = None,
     command: str | None = None,
     title: str | None = None,
 ) -> Summary:
@@ -48,6 +50,8 @@ def summarize(
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None
         Right answers, as far as they are known, in the same way.
+    times : array-like of shape (n_labels,), default=None
+        When each label was given, see `crowdwise.slices.accuracy_over_time`.
     command : str, default=None
         What to type to do this again.
     title : str, default=None
@@ -67,7 +71,7 @@ def summarize(
     >>> summary["version"], summary["size"]["labels"]
     (1, 12)
     """
-    return summary_of(Fit.of(model, labels, X=X, texts=texts, truth=truth), command, title)
+    return summary_of(Fit.of(model, labels, X=X, texts=texts, truth=truth, times=times), command, title)
 
 
 def summary_of(fit: Fit, command: str | None = None, title: str | None = None) -> Summary:
@@ -157,6 +161,7 @@ def summary_lines(summary: Summary) -> list[str]:
         *consensus.lines(summary),
         *rates.lines(summary),
         *annotators.lines(summary),
+        ("Drift", drift.sentence(summary)),
         ("Next", f"have an expert check: {first}" if first else _enough_labels(summary)),
         ("Caution", "" if summary["model"]["converged"] else "not converged; allow more rounds"),
     ]

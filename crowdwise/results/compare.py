@@ -44,6 +44,8 @@ class Comparison:
         How frequent each class is in the consensus before and after; empty for ratings.
     alpha : tuple of float or None
         Krippendorff's alpha before and after; None if it is not known.
+    drift : tuple of str, default=()
+        How accuracy changed within the first fit and within the second, in words; empty where labels have no times.
     """
 
     n_examples: tuple[int, int, int]
@@ -54,6 +56,7 @@ class Comparison:
     examples: dict[str, Array]
     shares: dict[Any, tuple[float, float]]
     alpha: tuple[float, float] | None = None
+    drift: tuple[str, ...] = ()
 
     def annotators_frame(self, library: str | None = None) -> Any:
         """The annotators of both fits as a data frame."""
@@ -87,6 +90,9 @@ class Comparison:
             found.append(f"no clear change of {count(still, 'other annotator' if found else 'annotator')}")
         if found:
             lines.append(f"Annotators  {'; '.join(found)}")
+        for when, words in zip(("before", "after"), self.drift, strict=False):
+            if words:
+                lines.append(f"Drift       {when}: {words}")
         flags = zip(self.annotators["annotator"].tolist(), self.annotators["new_flags"].tolist(), strict=True)
         if new := [f"{name} ({flag})" for name, flag in flags if flag]:
             lines.append(f"Flagged     newly: {some_names(new)}")

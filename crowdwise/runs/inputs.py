@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
 from crowdwise.formats._answers import MISSING, Stripped
 from crowdwise.formats._coded import NUMBER
-from crowdwise.formats._names import candidates, shell_word
+from crowdwise.formats._names import candidates, plain_name, shell_word
 from crowdwise.labels._align import with_empty_rows
 from crowdwise.labels._encode import as_objects, encode_declared, id_array
 from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise, plain_spelling
@@ -29,6 +30,9 @@ from crowdwise.tables import open_table
 
 Join = Literal["exact", "inner"]
 PathLike = str | os.PathLike[str]
+# What columns with the time of a label are called, and from where on a number counts milliseconds since 1970.
+_TIME_NAMES = {"time", "timestamp", "date", "datetime", "created_at", "submitted_at", "labelled_at", "annotated_at"}
+_MILLISECONDS = 1e11
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,8 @@ class Inputs:
         What was found, guessed and left out, in words.
     question : str or None, default=None
         The question that the labels answer, if their file names it.
+    times : ndarray of shape (n_labels,) or None, default=None
+        When each label was given, in the order of the labels.
     """
 
     labels: CrowdLabels
@@ -57,6 +63,7 @@ class Inputs:
     truth: dict[Any, Any] | None = None
     notes: tuple[str, ...] = field(default=())
     question: str | None = None
+    times: Array | None = None
 
     @property
     def X(self) -> Any:
@@ -73,6 +80,7 @@ def read_inputs(
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
     show: str | None = None,
+    time: str | None = None,
 ) -> Inputs:
     """Labels, features and known answers, matched by the ids of the examples.
 
@@ -92,6 +100,8 @@ def read_inputs(
         Whether labelled examples without features are an error or left out. Examples without labels are kept.
     show : str, default=None
         Column of the labels, or of the features, with texts for people to read; it becomes no feature.
+    time : str, default=None
+        Column of the labels, a table with a row per label, with the time of each; by default one that is named so.
 
     Returns
     -------
@@ -134,8 +144,57 @@ def read_inputs(
         named = {role: reading.get(role) for role in ("example", "label")}
         strip = reading.get("strip", False)
         known, notes = read_truth(truth, inputs.labels, encoding, no_answers, named, strip=strip)
-    notes = (*inputs.notes, *notes)
-    return replace(inputs, texts=texts, truth=known or None, notes=notes, question=file.question)
+    times, about = (None, ()) if file.format != "table" else _times(labels, inputs.labels, reading, time)
+    if time is not None and times is None:
+        raise DataError(f"--time {time} needs a table with a row per label; this is a {file.format}.")
+    used = {f"columns that are not used: {note.split(': ')[0].removeprefix('column ')}" for note in about}
+    notes = (*(note for note in inputs.notes if note not in used), *notes, *about)
+    return replace(inputs, texts=texts, truth=known or None, notes=notes, question=file.question, times=times)
+
+
+def _times(
+    path: PathLike, labels: CrowdLabels, reading: Mapping[str, Any], time: str | None
+) -> tuple[Array | None, tuple[str, ...]]:
+    """When each label was given, and a word about the column; None if there is no column of times."""
+    if os.fspath(path) == "-":
+        return None, ()
+    table = open_table(path, reading.get("encoding"))
+    usual = [name for name in table.header if plain_name(name) in _TIME_NAMES]
+    if time is None and len(usual) != 1:
+        return None, ()
+    column = time or usual[0]
+    if column not in table.header:
+        raise DataError(f"{table.source.name} has no column {column!r}; its columns are {', '.join(table.header)}.")
+    roles = [reading.get(role) or next(iter(candidates(table.header, role)), None) for role in ("example", "annotator")]
+    named: list[str] = [role for role in roles if role is not None]
+    if len(named) < 2:
+        return None, ()
+    position = [{str(name): i for i, name in enumerate(some.tolist())} for some in (labels.examples, labels.annotators)]
+    pairs = labels.example_index.astype(np.int64) * labels.n_annotators + labels.annotator_index
+    where = {pair: k for k, pair in enumerate(pairs.tolist())}
+    times: Array = np.full(labels.n_labels, np.datetime64("NaT"), dtype="datetime64[s]")
+    columns = table.columns([*named, column])
+    for example, annotator, when in zip(*(columns[name] for name in (*named, column)), strict=True):
+        pair = position[0].get(example, -1) * labels.n_annotators + position[1].get(annotator, 0)
+        if (at := where.get(pair)) is not None and when:
+            try:
+                times[at] = _moment(when)
+            except (ValueError, OverflowError, OSError):
+                if time is None:
+                    return None, (f"column {column}: not a time, such as {when!r}",)
+                raise DataError(
+                    f"{table.source.name}: {when!r} in {column} is no time. Write 2026-01-31 or 2026-01-31T12:00:00."
+                ) from None
+    return times, (f"column {column}: when each label was given",)
+
+
+def _moment(text: str) -> np.datetime64:
+    """A date and time as ISO 8601 writes it, or seconds or milliseconds since 1970."""
+    if NUMBER.fullmatch(text):
+        seconds = float(text)
+        return np.datetime64(int(seconds / 1000 if seconds > _MILLISECONDS else seconds), "s")
+    moment = datetime.fromisoformat(text)
+    return np.datetime64(int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()), "s")
 
 
 def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str, Any]) -> FeatureTable | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import is_known
 from crowdwise.model_file import load, save
 from crowdwise.reporting.annotators import annotator_columns
+from crowdwise.reporting.drift import sentence
 from crowdwise.reporting.examples import consensus_columns
 from crowdwise.reporting.fit import Fit
 from crowdwise.reporting.report import RENDERERS, aliases_of, with_aliases
@@ -72,7 +73,8 @@ class Run:
     @cached_property
     def _fit(self) -> Fit:
         given = self.inputs
-        return Fit.of(self.model, given.labels, X=given.X, texts=given.texts, truth=given.truth)
+        about = {"X": given.X, "texts": given.texts, "truth": given.truth, "times": given.times}
+        return Fit.of(self.model, given.labels, **about)
 
     def table(self, name: str) -> ResultTable:
         """One of the tables.
@@ -120,6 +122,7 @@ class Run:
         results = self._fit.results
         found: dict[str, Any] = {"model": self.settings.model, "steepness": float(results.steepness)}
         found |= {"converged": results.converged, "alpha": self.summary["alpha"]}
+        found["drift"] = sentence(self.summary)
         return found if (l2 := getattr(self.model, "l2_", None)) is None else found | {"l2": float(l2)}
 
 
@@ -134,6 +137,7 @@ def fit(
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
     show: str | None = None,
+    time: str | None = None,
     settings: Settings | None = None,
     command: str | None = None,
     report: Literal["html", "md", "json"] = "html",
@@ -151,7 +155,7 @@ def fit(
         The folder; by default nothing is written.
     force : bool, default=False
         Whether to replace a folder of an earlier run.
-    labels_as, features_as, join, show
+    labels_as, features_as, join, show, time
         See `read_inputs`.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
@@ -191,9 +195,8 @@ def fit(
     files = {what: path for what, path in given.items() if path is not None}
 
     def work(unchanged: Unchanged) -> Run:
-        inputs = read_inputs(
-            labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join, show=show
-        )
+        reading = {"labels_as": labels_as, "features_as": features_as, "join": join, "show": show, "time": time}
+        inputs = read_inputs(labels, features, truth=truth, **reading)  # type: ignore[arg-type]
         for note in inputs.notes:
             info(note)
         unchanged.check()
@@ -205,7 +208,7 @@ def fit(
         return work(Unchanged(files.values()))
     if find_spec("jinja2") is None:  # before the work begins
         raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
-    began, started = time.monotonic(), _now()
+    began, started = monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         unchanged, inputs = Unchanged(files.values()), [_described(what, path) for what, path in files.items()]
         run = work(unchanged)
@@ -229,12 +232,13 @@ def fit(
                 "features_as": dict(features_as or {}),
                 "join": join,
                 "show": show,
+                "time": time,
             },
             "notes": list(run.inputs.notes),
             "versions": versions(),
             "started": started,
             "finished": _now(),
-            "seconds": round(time.monotonic() - began, 2),
+            "seconds": round(monotonic() - began, 2),
             "files": sorted([*(path.name for path in folder.iterdir()), NOTE]),
         }
         write_file(folder / NOTE, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
@@ -460,7 +464,8 @@ def compare_runs(first: PathLike, second: PathLike) -> Comparison:
     runs = [open_run(path) for path in (first, second)]
     found = compare(*(run._run.judged() for run in runs))
     before, after = ((run.note["found"].get("alpha") or {}).get("value") for run in runs)
-    return found if before is None or after is None else replace(found, alpha=(before, after))
+    alpha = None if before is None or after is None else (before, after)
+    return replace(found, alpha=alpha, drift=tuple(run.note["found"].get("drift", "") for run in runs))
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
