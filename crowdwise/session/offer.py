@@ -61,3 +61,13 @@ def stage(result: FitResults, done: Sequence[Answered]) -> int:
     right = [bool(result.label[one.example] == one.label) for one in done if one.label is not None]
     tens = [right[start : start + _OF] for start in range(0, len(right) - _OF + 1, _OF)]
     return min(sum(sum(ten) >= _RIGHT for ten in tens), _STAGES - 1)
+
+
+def change_probability(proba: Floats, confusion: Floats) -> Floats:
+    """For every example the probability that one more answer changes its most probable class.
+
+    `confusion` is how an annotator answers: the probability of c (last axis) if the class is k.
+    """
+    after = proba[:, :, np.newaxis] * confusion
+    changes = after.argmax(axis=1) != proba.argmax(axis=1)[:, np.newaxis]
+    return np.asarray((after.sum(axis=1) * changes).sum(axis=1))

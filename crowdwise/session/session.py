@@ -31,6 +31,7 @@ from crowdwise.session.offer import (
     RULES,
     Answered,
     Rule,
+    change_probability,
     classifier_margin,
     distance_from_stage,
     information,
@@ -423,6 +424,22 @@ class Session:
                 left[pick] = False
                 offered.append(pick)
         return [self.labels.examples[row : row + 1].tolist()[0] for row in offered]
+
+    def expected_changes(self) -> float:
+        """The share of labels that one more answer for every example is expected to change.
+
+        An answer as an average annotator gives it, by the probabilities of the model.
+
+        Returns
+        -------
+        share : float
+            1 before the first answer.
+        """
+        result = self.result
+        if result is None:
+            return 1.0
+        confusion = result.fitted.answers.crowd[:, : result.proba.shape[1]]
+        return float(change_probability(result.proba, confusion).mean())
 
     def n_left(self, person: str) -> int:
         """How many examples can still be offered to a person.

@@ -152,9 +152,9 @@ class Studio:
             return self._fits.get(key, lambda report: self._record(self.session.fitted, None), seat)
         return self._fits.get((version, position), lambda report: self._fit_at(position, report), seat)
 
-    def section(self, name: str, make: Callable[[], Any]) -> Any:
-        """Something that takes long and depends on the labels alone, made once for them."""
-        key = (name, self.session.version, self.session.is_pending)
+    def section(self, name: str, make: Callable[[], Any], *of: Hashable) -> Any:
+        """Something that takes long, made once for the labels at hand, and for what else it depends on."""
+        key = (name, self.session.version, self.session.is_pending, *of)
         return self._sections.get(key, lambda report: make(), name)
 
     def refit(self, position: Position, seat: str) -> Refit:

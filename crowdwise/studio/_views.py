@@ -203,7 +203,12 @@ def _ranks(results: FitResults) -> dict[Any, int]:
 
 def annotators(studio: Studio, steepness: Any, l2: Any, without: Any, seat: str) -> Answer:
     """All annotators."""
-    fit = studio.fit(Position(steepness, l2, without), seat)
+    position = Position(steepness, l2, without)
+    fit = studio.fit(position, seat)
+    return studio.section("annotators", lambda: _annotators(fit), position)
+
+
+def _annotators(fit: Fit) -> Answer:
     found = annotators_section.data(fit)
     bias = dict(zip(map(named, fit.results.annotators), annotators_section.class_bias(fit), strict=True))
     rows = [row | {"bias": [plain(value) for value in bias[row["annotator"]]]} for row in found["annotators"]["rows"]]

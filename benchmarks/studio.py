@@ -1,0 +1,129 @@
+"""The studio as a server, on runs of 50 annotators who labelled everything: start, a slider that moves, memory.
+
+A run is made by `crowdwise fit`, opened by `crowdwise studio` in a process of its own, and asked over HTTP. Times are
+those of the server; what a browser draws is not in them. --keep FOLDER keeps the runs, and uses them again.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tables import Place, Run, parser
+
+SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2_000,)
+N_ANNOTATORS, N_FEATURES, N_MOVES = 50, 20, 60
+PLACE = Place("docs/guide/studio.md", "studio server")
+
+
+def write_run(folder: Path, n: int) -> Path:
+    """The run of a crowd of which some see much better than others."""
+    rng, run = np.random.default_rng(0), folder / "run"
+    if run.is_dir():
+        return run
+    folder.mkdir(parents=True, exist_ok=True)
+    X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
+    np.save(folder / "features.npy", X)
+    spread = np.linspace(1, 8, N_ANNOTATORS)
+    with open(folder / "labels.csv", "w") as file:
+        file.write(f"example,{','.join(f'w{j}' for j in range(N_ANNOTATORS))}\n")
+        for start in range(0, n, 10_000):
+            seen = X[start : start + 10_000, :5].sum(axis=1)
+            given = seen[:, np.newaxis] + spread * rng.normal(size=(len(seen), N_ANNOTATORS)) > 0
+            rows = given.astype(int).tolist()
+            file.writelines(f"{start + i},{','.join(map(str, row))}\n" for i, row in enumerate(rows))
+    reading = ["labels.csv", "features.npy", "--wide", "--example", "example"]
+    settings = ["--model", "ridge", "--steepness", "2", "--l2", "1", "--report", "json", "-q", "--json"]
+    command = [sys.executable, "-m", "crowdwise", "fit", *reading, *settings, "--out", "run"]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return run
+
+
+class Server:
+    """A studio that is asked over HTTP."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        printed = ""
+        while "}" not in printed:
+            printed += process.stdout.readline() or sys.exit("the studio did not start")
+        place, token = json.loads(printed)["address"].split("/#token=")
+        self.process, self.token = process, token
+        self.connection = http.client.HTTPConnection(place.removeprefix("http://"))
+
+    def ask(self, path: str) -> Any:
+        """An answer, once it is there."""
+        while True:
+            self.connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
+            answer = self.connection.getresponse()
+            content = json.loads(answer.read())
+            if answer.status != 202:
+                return content
+
+    def seconds(self, path: str) -> float:
+        began = time.perf_counter()
+        self.ask(path)
+        return time.perf_counter() - began
+
+    def gigabytes(self) -> float:
+        """The most memory that it had."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 2**20
+
+
+@contextmanager
+def serving(run: Path) -> Iterator[Server]:
+    command = [sys.executable, "-m", "crowdwise", "studio", "run", "--no-browser", "--json", "-q"]
+    process = subprocess.Popen(command, cwd=run.parent, stdout=subprocess.PIPE, text=True)
+    try:
+        yield Server(process)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measured(folder: Path, n: int) -> list[str]:
+    """A row: start, a movement, the curve, all views at another steepness, memory."""
+    run, began = write_run(folder / str(n), n), time.perf_counter()
+    with serving(run) as server:
+        server.ask("/refit.json")
+        start = time.perf_counter() - began
+        positions = np.random.default_rng(0).uniform(0, 12, size=N_MOVES)
+        moves = [1e3 * server.seconds(f"/refit.json?steepness={steepness}") for steepness in positions]
+        rest = server.seconds("/explore.json?steepness=3")
+        times = [start, statistics.median(moves), max(moves), 1e3 * server.seconds("/curve.json"), rest]
+        return [f"{n:,}", *(f"{value:,.1f}" for value in times), f"{server.gigabytes():.1f}"]
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--keep", type=Path)
+    options = arguments.parse_args()
+    run = Run(options, [PLACE])
+    with tempfile.TemporaryDirectory() as name:
+        folder = options.keep or Path(name)
+        rows = [measured(folder, n) for n in (QUICK_SIZES if options.quick else SIZES)]
+    columns = (
+        "examples",
+        "start (s)",
+        "a movement (ms)",
+        "slowest",
+        "all steepnesses (ms)",
+        "at rest (s)",
+        "memory (GB)",
+    )
+    run.table(PLACE, columns, rows, f"{N_ANNOTATORS} labels each, {N_FEATURES} features, {N_MOVES} movements.")
+
+
+if __name__ == "__main__":
+    main()
