@@ -80,6 +80,7 @@ def one_blas_thread() -> Iterator[None]:
     with _LOCK:
         _N_INSIDE += 1
         if _N_INSIDE == 1:
+            _take_control()
             _LIMITER = _controller().limit(limits=1, user_api="blas")
     try:
         yield
@@ -87,4 +88,12 @@ def one_blas_thread() -> Iterator[None]:
         with _LOCK:
             _N_INSIDE -= 1
             if _N_INSIDE == 0:
+                _take_control()
                 _LIMITER.restore_original_limits()
+
+
+def _take_control() -> None:
+    """Let this thread set limits: later versions of threadpoolctl listen to the first one alone, and ours are counted."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)

@@ -62,7 +62,7 @@ def _bound(port: int | None, last: int) -> socket.socket:
     """A socket on the port that is wanted, on that of the last time, or on any."""
     wanted = [port] if port is not None else [last, 0]
     for one in wanted:
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((LOOPBACK, one))
