@@ -93,7 +93,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _take_control() -> None:
-    """Let this thread set limits: later versions of threadpoolctl listen to the first one alone, and ours are counted."""
+    """Let this thread set limits: later versions of threadpoolctl listen to the first one alone; ours are counted."""
     for library in _controller().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
