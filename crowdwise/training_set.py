@@ -158,12 +158,18 @@ class TrainingSet:
         rating[known.at], std[known.at] = known.answers, 0.0
         return replace(consensus, label=rating, std=std)
 
-    def of_named_classes(self) -> TrainingSet:
-        """The same without the classes that no label and no known answer has."""
+    @property
+    def named_classes(self) -> Positions:
+        """Positions of the classes that a label or a known answer has."""
         named: Bools = np.array(self.labels._tally.any(axis=0))
         if self.truth is not None:
             named[self.truth[self.truth >= 0]] = True
-        if named.all():
+        return np.flatnonzero(named)
+
+    def of_named_classes(self) -> TrainingSet:
+        """The same without the classes that no label and no known answer has; with all if only one has any."""
+        named = np.isin(np.arange(len(self.classes)), self.named_classes)
+        if named.all() or named.sum() == 1:
             return self
         truth = None if self.truth is None else np.append(np.cumsum(named) - 1, -1)[self.truth]
         return replace(

@@ -310,13 +310,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_numbers(X, base)
         answers = known_answers(truth, X, labels)
         training = TrainingSet.of(
-            X, labels, sample_weight, truth=answers, weighting=self.steepness > 0
+            X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True
         ).of_named_classes()
         rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
         learner = Learner(
             base, training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight),
-            around_mean=self.estimator is None,
+            around_mean=self.estimator is None, one_class=len(training.named_classes) == 1,
         )  # fmt: skip
         splits = splits_of(self.cv, training)
         check_splits(splits, len(training.used_labels))
@@ -373,7 +373,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             warn_if_not_converged(found, self.tol)
         annotators = annotators_with_features(training.labels, training.active, labels_fit, chunks, found)
         targets, everyone = soft_targets(chunks, found.targets), np.arange(len(labels))
-        self.estimator_ = learner.fit(targets, everyone, last_seed)
+        self.estimator_ = learner.fit(targets, everyone, last_seed) or learner.of_one_class(targets)
         n_used = learner.n_used(targets.weight, everyone)
         fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, found.scaling, n_used)
         annotators, results = fit_results(

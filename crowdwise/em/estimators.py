@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
@@ -169,6 +170,7 @@ class Learner:
     n_jobs: int | None = None  # how many folds are fitted at a time; None is one, unless joblib is set otherwise
     count: Floats | None = None  # (n_examples,): how often each example counts; once by default
     around_mean: bool = False  # whether the estimator, a linear one, is fitted to features less their means
+    one_class: bool = False  # whether all labels are of one class so far, so that there is nothing to learn
 
     def n_used(self, weight: Floats, rows: Positions) -> float:
         """How many of some examples are learned from, with these weights of all."""
@@ -178,7 +180,7 @@ class Learner:
     def fit(self, targets: SoftTargets, rows: Positions, seed: int) -> Any:
         """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
         rows = rows[targets.weight[rows] > 0]
-        if len(rows) == 0:
+        if len(rows) == 0 or self.one_class:
             return None
         example, code, weight = weighted_copies(targets.posterior[rows], targets.weight[rows])
         present = np.bincount(code, minlength=len(self.classes)) > 0
@@ -190,6 +192,11 @@ class Learner:
         if self.around_mean:
             return fit_around_mean(model, features, self.classes[code], weight)
         return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
+
+    def of_one_class(self, targets: SoftTargets) -> Any:
+        """What takes the place of a classifier as long as there is one class to learn: it predicts that class."""
+        code = int((targets.weight @ targets.posterior).argmax())
+        return DummyClassifier().fit(self.X, np.full(len(targets.weight), self.classes[code]))
 
     def held_out_scores(self, targets: SoftTargets, learn: Positions, held_out: Positions, seed: int) -> Floats:
         """Scores of some examples by a model of others; zero, which says nothing, if there is none."""

@@ -11,8 +11,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import CrowdClassifier, CrowdLabels
@@ -187,7 +189,7 @@ def test_no_label_and_no_weight_and_one_class_are_errors():
     with pytest.raises(DataError, match="sample_weight of every labelled example"):
         CrowdClassifier().fit(X, labels_of(half), sample_weight=np.arange(40) < 20)
     with pytest.raises(LabelError, match="at least two classes"):
-        CrowdClassifier().fit(X, labels_of(np.zeros_like(matrix)))
+        CrowdClassifier().fit(X, np.zeros(matrix.shape))  # no other class is declared
     with pytest.raises(ValueError, match="inconsistent"):
         CrowdClassifier().fit(X[:-1], labels_of(matrix))
 
@@ -295,3 +297,18 @@ def test_says_that_it_has_not_settled():
         model = CrowdClassifier(max_rounds=1, tol=0.0).fit(X, labels_of(matrix))
     assert not model.converged_
     assert CrowdClassifier(tol=1.0).fit(X, labels_of(matrix)).converged_
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(), GaussianNB(), LinearSVC()], ids=repr)
+@pytest.mark.parametrize("n_labelled", [1, 2, 12])
+def test_labels_of_one_class_are_enough_if_classes_are_declared(estimator, n_labelled):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    matrix = [["no", "no"]] * n_labelled + [[None, None]] * (12 - n_labelled)
+    with pytest.raises(LabelError, match="labels of at least two"):
+        CrowdClassifier(estimator).fit(X, CrowdLabels.from_matrix(matrix))
+    model = CrowdClassifier(estimator).fit(X, CrowdLabels.from_matrix(matrix, classes=["no", "yes", "perhaps"]))
+    assert model.classes_.tolist() == ["no", "yes", "perhaps"]
+    assert set(model.predict(X)) == set(model.consensus_) == {"no"}
+    assert np.isfinite(model.consensus_proba_).all()
+    assert_allclose(model.consensus(X, CrowdLabels.from_matrix(matrix, classes=["no", "yes"])).proba.sum(axis=1), 1)
