@@ -14,10 +14,9 @@ from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators, sharing_of
+from crowdwise.em.fitted import FittedAnnotators, calibrated, counting_of, fitted_annotators
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
-from crowdwise.em.levels import model_of_annotators, uses_abstentions
-from crowdwise.em.posterior import Counting
+from crowdwise.em.levels import model_of_annotators
 from crowdwise.em.ratings import fit_ratings, rating_results
 from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -100,8 +99,7 @@ def aggregate(
     model = model_of_annotators(annotator_model, crowd)
     weight = example_weights(training.weighing_disagreement, steepness)
     with one_blas_thread():  # products here are too thin to be shared
-        sharing = sharing_of(training.used_labels, independent=independent)
-        counting = Counting(len(training.classes), sharing, uses_abstentions(crowd), independent, crowd.levels)
+        counting = counting_of(crowd, training.used_labels, independent=independent)
         patterns, counts, where = distinct_patterns(training.used_labels, weight)
         chunks = MemoryChunks.of(patterns, counts)
         report = reporter.rounds("labels")

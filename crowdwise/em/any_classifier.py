@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
@@ -36,10 +35,9 @@ from crowdwise.em.estimators import (
     usable_weights,
     weight_parameter,
 )
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
-from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
-from crowdwise.em.levels import model_of_annotators, uses_abstentions
-from crowdwise.em.posterior import Counting
+from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, counting_of, fit_results
+from crowdwise.em.labels_only import fit_labels
+from crowdwise.em.levels import model_of_annotators
 from crowdwise.em.with_features import RoundWeights, VoteShares, curriculum_of, fit_with_features
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -50,7 +48,7 @@ from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
-from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
+from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.steepness import counts_of
 
 # Rounds at most, where they go on to convergence.
@@ -348,7 +346,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all examples."""
         labels, curriculum = training.used_labels, curriculum_of(self.curriculum, self.steepness)
-        model, independent = model_of_annotators(self.annotator_model, training.labels), not self.errors_in_common
+        model = model_of_annotators(self.annotator_model, training.labels)
         chunks = MemoryChunks.of(labels, training.sample_weight, None, training.used_truth, whole=True)
         easiness = usable_weights(example_weights(training.weighing_disagreement, self.steepness))
         for name, values in (("position", np.arange(len(labels))), ("easiness", easiness)):
@@ -356,32 +354,26 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         warn_if_few_effective(
             easiness * training.sample_weight, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
         )
-        sharing, of = sharing_of(labels, independent=independent), training.labels
-        counting = Counting(len(training.classes), sharing, uses_abstentions(of), independent, of.levels)
+        counting = counting_of(training.labels, labels, independent=not self.errors_in_common)
         labels_fit = fit_labels(chunks, counting, model, report=reporter.rounds("labels"))
         counted = weights_of_classes(self.class_weight, given, training.classes)
         weights = RoundWeights(
             chunks, _easiness, np.ones(len(training.classes)) if counted is None else counted, curriculum, rng
         )
-        few = self.max_rounds is None and self.errors_in_common and isinstance(curriculum, Fixed)
-        found = fit_with_features(
+        fit = fit_with_features(
             chunks, chunks.chunks[0], labels_fit, EstimatorModels(folds, chunks), weights, model,
-            start=VoteShares(counting), max_rounds=FEATURE_ROUNDS if few else self.max_rounds or _MOST_ROUNDS,
-            tol=self.tol, few=few, report=reporter.rounds("labels and features"),
+            start=VoteShares(counting), max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS, tol=self.tol,
+            report=reporter.rounds("labels and features"),
         )  # fmt: skip
-        if not few:
-            warn_if_not_converged(found, self.tol)
-        annotators = annotators_with_features(training.labels, training.active, labels_fit, chunks, found)
-        targets, everyone = soft_targets(chunks, found.targets), np.arange(len(labels))
+        annotators = annotators_with_features(training.labels, training.active, labels_fit, chunks, fit)
+        targets, everyone = soft_targets(chunks, fit.targets), np.arange(len(labels))
         self.estimator_ = learner.fit(targets, everyone, last_seed) or learner.of_one_class(targets)
         n_used = learner.n_used(targets.weight, everyone)
-        fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, found.scaling, n_used)
-        annotators, results = fit_results(
-            training, fitted, chunks, found, self.steepness, found.objective, found.converged
-        )
+        fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, fit.scaling, n_used)
+        annotators, results = fit_results(training, fitted, chunks, fit, self.steepness, fit.objective, fit.converged)
         self.fitted_ = replace(fitted, annotators=annotators)
         self._keep(results)
-        self.temperature_, self.class_weight_ = found.scaling.temperature, targets.class_weight
+        self.temperature_, self.class_weight_ = fit.scaling.temperature, targets.class_weight
         self.confusion_, self.class_prior_ = annotators.confusion, annotators.class_prior
 
     def predict(self, X: Any) -> Array:

@@ -99,7 +99,7 @@ def tells_places(method: Method) -> Method:
     """
 
     @wraps(method)
-    def told(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return method(self, X, *args, **kwargs)
         except ValueError as error:
@@ -107,7 +107,7 @@ def tells_places(method: Method) -> Method:
                 _refuse(X, nan="contains NaN" in str(error))
             raise
 
-    return told  # type: ignore[return-value]
+    return wrapped  # type: ignore[return-value]
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -16,7 +16,7 @@ from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.discount import Discount, number_of_votes
 from crowdwise.em.labels_only import LabelsOnlyFit
-from crowdwise.em.levels import level_scores
+from crowdwise.em.levels import level_scores, uses_abstentions
 from crowdwise.em.posterior import Annotators, Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus
@@ -239,6 +239,13 @@ def sharing_of(used_labels: CrowdLabels, *, independent: bool) -> VoteSharing:
             raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
         return VoteSharing.none()
     return VoteSharing.of_copies(used_labels) if groups is None else VoteSharing.of_groups(group_numbers(groups))
+
+
+def counting_of(labels: CrowdLabels, used_labels: CrowdLabels, *, independent: bool) -> Counting:
+    """What labels count, by what is known about them; copies are looked for among the labels that take part."""
+    assert labels.classes is not None
+    sharing = sharing_of(used_labels, independent=independent)
+    return Counting(len(labels.classes), sharing, uses_abstentions(labels), independent, labels.levels)
 
 
 def fitted_annotators(labels: CrowdLabels, active: Bools, fit: LabelsOnlyFit) -> FittedAnnotators:

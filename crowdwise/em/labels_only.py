@@ -36,7 +36,9 @@ class LabelsOnlyFit:
     """What labels show without features."""
 
     posterior: Posterior  # of labels and class frequencies
-    agreement: Sums  # what classes were given, and how far annotators agree with others
+    given: Floats  # (n_classes,): what the votes for each class count together
+    n_compared: float  # of votes with those of others on the same example, and how often they agree
+    n_agreed: float
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
     comparable: bool  # whether two annotators share an example
     correlation: float  # of two labels of an example, as classes or levels, beyond its class; and its standard error
@@ -50,7 +52,7 @@ class LabelsOnlyFit:
     @property
     def n_labels(self) -> float:
         """What all labels count together."""
-        return float(self.agreement.votes.sum())
+        return float(self.given.sum())
 
     @property
     def annotators(self) -> Annotators:
@@ -109,7 +111,8 @@ def fit_labels(
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
-        posterior, first, merit, comparable, *correlation_of(residual), last_anchor, votes, np.array(objective),
+        posterior, first.votes, float(first.seen.sum()), float(first.agreed.sum()), merit, comparable,
+        *correlation_of(residual), last_anchor, votes, np.array(objective),
         change <= tol or max_rounds is None, change,
     )  # fmt: skip
 

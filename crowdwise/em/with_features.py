@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats
-from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT
+from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, FEATURE_ROUNDS
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally
+from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally, warn_if_not_converged
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior
 from crowdwise.probabilities import Scaling, best_temperature, expectation, fit_scaling, log_softmax
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
@@ -214,14 +214,14 @@ def only_votes(
     with labels that are assumed before any is seen. A classifier that predicts no more than some of the labels may be
     weak, or the labels: only how the labels' frequency depends on the scores can show which.
     """
-    counting, agreement = labels_fit.posterior.counting, labels_fit.agreement
+    counting = labels_fit.posterior.counting
     only = _is_only_vote(counting, sample)
     if not only.any():
         return consensus
     votes, scores, weight = counting.votes(sample)[only], scores_of(sample)[only], sample.weight[only]
-    frequency = agreement.votes / agreement.votes.sum()
-    chance, seen, agreed = frequency @ frequency, agreement.seen.sum(), agreement.agreed.sum()
-    best, found = -np.inf, consensus
+    frequency = labels_fit.given / labels_fit.n_labels
+    chance, seen, agreed = float(frequency @ frequency), labels_fit.n_compared, labels_fit.n_agreed
+    best, judging = -np.inf, consensus
     for right in _SHARES_RIGHT:
         confusion = right * np.eye(len(frequency)) + (1 - right) * frequency
         of_votes = np.log(np.maximum(votes @ confusion.T, np.finfo(np.float64).tiny))
@@ -231,8 +231,8 @@ def only_votes(
         evidence += agreed * np.log(agree) + (seen - agreed) * np.log(max(1 - agree, np.finfo(np.float64).tiny))
         evidence += ASSUMED_LABELS * (ASSUMED_RIGHT * np.log(right) + (1 - ASSUMED_RIGHT) * np.log(1 - right))
         if evidence > best:
-            best, found = evidence, _OnlyVotes(counting, consensus, confusion, Prior(scores_of, scaling))
-    return found
+            best, judging = evidence, _OnlyVotes(counting, consensus, confusion, Prior(scores_of, scaling))
+    return judging
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,9 +287,9 @@ def fit_with_features(
     model: AnnotatorModel,
     *,
     start: OfChunk,
-    max_rounds: int,
+    max_rounds: int | None = None,
+    most_rounds: int = 1,
     tol: float = 0.0,
-    few: bool = False,
     scaled: bool = True,
     offsets: bool = True,
     report: Report | None = None,
@@ -297,14 +297,17 @@ def fit_with_features(
     """Rounds of fitting the classifier to the consensus, and the consensus to labels and classifier.
 
     `start` gives the first soft classes. Scores are `scaled` if they are out of fold. Scaling and the change of a round
-    are found from a `sample` of the rows. `few` rounds need not converge. Without `offsets`, scaling is a temperature.
+    are found from a `sample` of the rows. By default rounds are few and need not converge; if errors are independent or
+    weights change, there are at most `most_rounds`. Without `offsets`, scaling is a temperature.
     """
     counting, log_prior = labels_fit.posterior.counting, None
     consensus, scaling = start, Scaling()
     objective, change, last = list[float](), np.inf, start(sample)
+    few = max_rounds is None and not counting.independent and isinstance(weights.curriculum, Fixed)
+    most = FEATURE_ROUNDS if few else max_rounds or most_rounds
     if alone := len(labels_fit.merit) == 1:  # nobody can be compared: the consensus is the labels of one annotator
-        max_rounds, few = 1, True
-    while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
+        most, few = 1, True
+    while len(objective) < most and not (change <= tol and weights.settled(tol)):
         weights.advance(consensus, log_prior)
         targets = weights.targets(consensus)
         scores_of = classifier.fit(targets)
@@ -333,7 +336,9 @@ def fit_with_features(
     settled = weights.settled(tol)
     converged = few or (change <= tol and settled)
     consensus_of = labels_fit.posterior if alone else posterior
-    return FeaturesFit(consensus_of, log_prior, targets, scaling, np.array(objective), converged, settled, change)
+    fit = FeaturesFit(consensus_of, log_prior, targets, scaling, np.array(objective), converged, settled, change)
+    warn_if_not_converged(fit, tol)
+    return fit
 
 
 def mean_change(posterior: Floats, last: Floats, weight: Floats) -> float:

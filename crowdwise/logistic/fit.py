@@ -9,13 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Array, Bools, Floats
-from crowdwise._limits import FEATURE_ROUNDS, L2_GRID
+from crowdwise._limits import L2_GRID
 from crowdwise._progress import Reporter
 from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, sharing_of
-from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
-from crowdwise.em.levels import model_of_annotators, uses_abstentions
-from crowdwise.em.posterior import Counting, OfChunk
+from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, counting_of
+from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels
+from crowdwise.em.levels import model_of_annotators
+from crowdwise.em.posterior import OfChunk
 from crowdwise.em.with_features import (
     FeaturesFit,
     RoundWeights,
@@ -34,7 +34,7 @@ from crowdwise.rows.summary import DataSummary, first_of_sample
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
 from crowdwise.training_set import TrainingSet
-from crowdwise.weights.curricula import Curriculum, Fixed
+from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.folds import content_folds, telling_columns
 
 
@@ -347,9 +347,7 @@ def _given_start(chunk: Chunk) -> Floats:
 def fit_logistic(data: FitData, settings: Settings, reporter: Reporter) -> LogisticFit:
     """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
     model = model_of_annotators(settings.annotator_model, data.labels)
-    sharing = sharing_of(data.sample.labels, independent=settings.independent)
-    informative, levels = uses_abstentions(data.labels), data.labels.levels
-    counting = Counting(len(data.classes), sharing, informative, settings.independent, levels)
+    counting = counting_of(data.labels, data.sample.labels, independent=settings.independent)
     easiness = Easiness(data.disagreement, settings.steepness)
     weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
     labels_fit = fit_labels(data.chunks, counting, model, tol=settings.tol, report=reporter.rounds("labels"))
@@ -358,25 +356,21 @@ def fit_logistic(data: FitData, settings: Settings, reporter: Reporter) -> Logis
     classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, settings.tol))
     if settings.l2 is None and data.rows.n_folds:
         classifier.choose_l2(weights.targets(VoteShares(counting)), data.features.variance)
-    few = settings.max_rounds is None and not settings.independent and isinstance(settings.curriculum, Fixed)
-    most = FEATURE_ROUNDS if few else settings.max_rounds or _MOST_ROUNDS
-    found = fit_with_features(
+    fit = fit_with_features(
         data.chunks, data.sample, labels_fit, classifier, weights, model,
-        start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=most, tol=settings.tol,
-        few=few, offsets=data.rows.fit_intercept,
+        start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=settings.max_rounds,
+        most_rounds=_MOST_ROUNDS, tol=settings.tol, offsets=data.rows.fit_intercept,
         report=reporter.rounds("labels and features"),
     )  # fmt: skip
-    if not few:
-        warn_if_not_converged(found, settings.tol)
-    annotators = annotators_with_features(data.labels, data.active, labels_fit, data.chunks, found)
-    theta = classifier.of_all_rows(found.targets)
-    counted = np.log(found.targets.class_weight)
-    scaling = found.scaling
+    annotators = annotators_with_features(data.labels, data.active, labels_fit, data.chunks, fit)
+    theta = classifier.of_all_rows(fit.targets)
+    counted = np.log(fit.targets.class_weight)
+    scaling = fit.scaling
     offset = scaling.offset + (1 - scaling.temperature) * counted
     theta = theta * scaling.temperature
-    if data.rows.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
+    if data.rows.fit_intercept:  # what classes count is not what the classifier fit, and has no temperature
         theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
     coef = data.features.undo(theta)
-    fitted = FittedLogistic(annotators, *coef, found.targets.class_weight)
+    fitted = FittedLogistic(annotators, *coef, fit.targets.class_weight)
     l2 = data.features.penalty_as_given(classifier.l2)
-    return LogisticFit(fitted, labels_fit, found, found.targets.class_weight, l2)
+    return LogisticFit(fitted, labels_fit, fit, fit.targets.class_weight, l2)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, in_c_order
-from crowdwise._limits import ENOUGH_EXAMPLES, FEATURE_ROUNDS, LEAST_MODEL_ERROR, SMALLEST_ERROR
+from crowdwise._limits import ENOUGH_EXAMPLES, LEAST_MODEL_ERROR, SMALLEST_ERROR
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
@@ -202,7 +202,7 @@ def _class_results(
     weights = RoundWeights(some, lambda chunk: np.ones(len(chunk)), np.ones(len(training.classes)))
     found = fit_with_features(
         some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
-        start=VoteShares(counting), max_rounds=FEATURE_ROUNDS, few=True,
+        start=VoteShares(counting),
     )  # fmt: skip
     annotators = annotators_with_features(
         replace(training.labels, scale=NOMINAL), training.active, labels_fit, some, found
