@@ -538,7 +538,7 @@ class Session:
         """
         answers = {one.example: one.label for one in self._done.get(person, []) if one.label is not None}
         both = [row for row in answers if self._truth[row] >= 0]
-        right = sum(self.code_of(answers[row]) == self._truth[row] for row in both)
+        right = sum(int(self._truth[row]) == self.code_of(answers[row]) for row in both)
         facts: dict[str, Any] = {"answers": len(answers), "checked": len(both), "right": right}
         if not both:
             return facts | {"accuracy": None, "low": None, "high": None}

@@ -220,6 +220,7 @@ def test_feedback_comes_on_checked_examples_if_wanted(opened, served):
     words = page.locator(".feedback span").first
     words.wait_for()
     assert re.match(r"Correct: no|The known answer is yes; yours was no\.", words.inner_text())
+    page.get_by_text("of 1 checked answer correct").wait_for()
 
 
 def test_labels_and_consensus_are_saved_as_files(opened, served):

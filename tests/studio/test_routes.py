@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
 import pytest
 from starlette.routing import Route
-from studios import Client
+from studios import Client, client_of
 
+from crowdwise.studio import Studio
 from crowdwise.studio._routes import PAGES, make_router
 from crowdwise.studio._schema import check_value, description, resolved
 
@@ -226,3 +228,13 @@ def test_mistakes_stay_below_their_bound_while_answers_come_in(client: Client) -
         found = ask(client, "/model.json")["theory"]
         assert sum(region["mistakes"] for region in found["regions"]) == found["mistakes"] <= found["bound"]
         assert found["examples"] == 60
+
+
+def test_a_checked_answer_is_counted(open_studio: Callable[..., Studio]) -> None:
+    client = client_of(open_studio(experts=["eve"]))
+    assert client.post("/answer.json", {"person": "eve", "row": 3, "code": 1}).json()["checked"] is None
+    for person, code in (("ann", 1), ("bob", 0)):
+        found = client.post("/answer.json", {"person": person, "row": 3, "code": code}).json()["checked"]
+        assert found == {"code": 1, "is_right": code == 1}
+        progress = client.get("/label.json", {"person": person}).json()["progress"]
+        assert (progress["checked"], progress["right"]) == (1, code)
