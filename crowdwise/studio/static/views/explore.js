@@ -1,6 +1,6 @@
 // Explore: the sliders on top, below them one of the views of what they change.
 import { html } from "../html.js";
-import { useEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
 import { get } from "../api.js";
 import { latest } from "../lib/latest.js";
 import { numberIn } from "../lib/url.js";
@@ -41,9 +41,14 @@ function useLive(path, position, version) {
     ),
     [path],
   );
-  const key = JSON.stringify(position);
-  useEffect(() => { if (position) push(position); }, [key, version]);
-  return state;
+  const sent = useRef(null);
+  const send = (wanted) => {
+    const key = `${JSON.stringify(wanted)} ${version}`;
+    if (key !== sent.current) push(wanted);
+    sent.current = key;
+  };
+  useLayoutEffect(() => { if (position) send(position); }, [JSON.stringify(position), version]);
+  return { ...state, send };
 }
 
 /** The next address after a move: the position before it goes along, so that both can be compared. */
@@ -70,6 +75,7 @@ export function Explore() {
   const moves = useData("explore.json", isCompared ? movesOf(params) : null, version);
   const move = (change) => {
     const next = { ...drag, ...change };
+    refit.send(compact({ ...settled, ...next })); // before anything is drawn
     setDrag(next);
     clearTimeout(timer.current);
     timer.current = setTimeout(() => go(view, movedParams(params, settled, next)), SETTLED);
