@@ -1,13 +1,15 @@
-"""The studio as a server, on runs of 50 annotators who labelled everything: start, a slider that moves, memory.
+"""The studio on runs of 50 annotators who labelled everything: start, a slider that moves, what is drawn, memory.
 
-A run is made by `crowdwise fit`, opened by `crowdwise studio` in a process of its own, and asked over HTTP. Times are
-those of the server; what a browser draws is not in them. --keep FOLDER keeps the runs, and uses them again.
+A run is made by `crowdwise fit`, opened by `crowdwise studio` in a process of its own, and asked over HTTP. "drawn" is
+measured in Chromium, from the input of the slider to the picture after the weights have changed; all other times are
+those of the server. --keep FOLDER keeps the runs, and uses them again.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +26,22 @@ from tables import Place, Run, parser
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2_000,)
 N_ANNOTATORS, N_FEATURES, N_MOVES = 50, 20, 60
 PLACE = Place("docs/guide/studio.md", "studio server")
+# Moves the slider and waits until the weights have been drawn.
+MOVE = """(value) => new Promise((done) => {
+  const slider = document.querySelector("#steepness");
+  const began = performance.now();
+  const watch = new MutationObserver(() => {
+    watch.disconnect();
+    requestAnimationFrame(() => {
+      const {port1, port2} = new MessageChannel();
+      port1.onmessage = () => done(performance.now() - began);
+      port2.postMessage(null);  // comes after the picture
+    });
+  });
+  watch.observe(document.querySelector("#weights-panel .curve"), {attributes: true});
+  slider.value = value;
+  slider.dispatchEvent(new Event("input", {bubbles: true}));
+})"""
 
 
 def write_run(folder: Path, n: int) -> Path:
@@ -58,7 +76,7 @@ class Server:
         while "}" not in printed:
             printed += process.stdout.readline() or sys.exit("the studio did not start")
         place, token = json.loads(printed)["address"].split("/#token=")
-        self.process, self.token = process, token
+        self.process, self.token, self.place = process, token, place
         self.connection = http.client.HTTPConnection(place.removeprefix("http://"))
 
     def ask(self, path: str) -> Any:
@@ -92,6 +110,23 @@ def serving(run: Path) -> Iterator[Server]:
         process.wait()
 
 
+def drawn(server: Server) -> list[float]:
+    """Milliseconds from the input of the slider to the picture, in Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(300_000)
+        page.goto(f"{server.place}/explore#token={server.token}")
+        for part in ("#weights-panel .curve", ".curve-box canvas", ".density canvas"):
+            page.locator(part).wait_for()
+        end = int(page.locator("#steepness").get_attribute("max") or 0)
+        times = [page.evaluate(MOVE, end * (k + 1) // (N_MOVES + 1)) for k in range(N_MOVES)]
+        browser.close()
+    return times
+
+
 def measured(folder: Path, n: int) -> list[str]:
     """A row: start, a movement, the curve, all views at another steepness, memory."""
     run, began = write_run(folder / str(n), n), time.perf_counter()
@@ -101,7 +136,8 @@ def measured(folder: Path, n: int) -> list[str]:
         positions = np.random.default_rng(0).uniform(0, 12, size=N_MOVES)
         moves = [1e3 * server.seconds(f"/refit.json?steepness={steepness}") for steepness in positions]
         rest = server.seconds("/explore.json?steepness=3")
-        times = [start, statistics.median(moves), max(moves), 1e3 * server.seconds("/curve.json"), rest]
+        curve, pictures = 1e3 * server.seconds("/curve.json"), statistics.median(drawn(server))
+        times = [start, statistics.median(moves), max(moves), pictures, curve, rest]
         return [f"{n:,}", *(f"{value:,.1f}" for value in times), f"{server.gigabytes():.1f}"]
 
 
@@ -118,6 +154,7 @@ def main() -> None:
         "start (s)",
         "a movement (ms)",
         "slowest",
+        "drawn (ms)",
         "all steepnesses (ms)",
         "at rest (s)",
         "memory (GB)",
