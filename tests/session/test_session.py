@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.ridge.data import RidgeData
 from crowdwise.session import Session
+from crowdwise.session.offer import change_probability
 
 TEXTS = {f"t{i}": f"text {i}" for i in range(12)}
 CLASSES = ["bad", "good"]
@@ -242,3 +244,48 @@ def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
         Session(texts=TEXTS)
     with pytest.raises(ValueError, match="a model learns from features"):
         Session(texts=TEXTS, classes=CLASSES, model=CrowdRidgeClassifier())
+
+
+def test_the_probability_that_an_answer_changes_the_label() -> None:
+    confusion = np.array([[0.9, 0.1], [0.1, 0.9]])
+    proba = np.array([[0.6, 0.4], [0.99, 0.01], [0.5, 0.5]])
+    # Only the other answer changes the first label: 0.6 * 0.1 + 0.4 * 0.9; a tie is broken by half of the answers.
+    assert_allclose(change_probability(proba, confusion), [0.42, 0.0, 0.5])
+    talk = session()
+    assert talk.expected_changes() == 1.0
+    for person in ("ann", "bob", "cat"):
+        for example in TEXTS:
+            talk.answer(example, person, "good" if int(example[1:]) % 2 else "bad")
+    assert talk.expected_changes() < 0.05
+
+
+def test_other_settings_and_fewer_annotators_are_what_a_new_fit_gives() -> None:
+    X, truth = features()
+    talk = Session(X=X, model=CrowdRidgeClassifier(2.0), classes=[0, 1])
+    random_answers(talk, truth, 120)
+    found = talk.fit_at(steepness=5.0, l2=0.3).results_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrowdWarning)
+        again = CrowdRidgeClassifier(5.0, l2=0.3).fit(X, talk.labels).results_
+        fewer = talk.labels.select_annotators(talk.labels.annotators != "p3")
+        without = CrowdRidgeClassifier(2.0).fit(X, fewer).results_
+    assert_allclose(found.proba, again.proba, atol=1e-8)
+    assert_allclose(talk.fit_at(without="p3").results_.proba, without.proba, atol=1e-8)
+    assert "p3" in talk.labels.annotators.tolist()
+    with pytest.raises(ValueError, match="has no l2"):
+        session().fit_at(l2=1.0)
+
+
+def test_every_one_of_200_random_answers_and_undos_gives_the_scores_of_a_new_fit() -> None:
+    X, truth = features(150, 100)
+    talk = Session(X=X, model=CrowdRidgeClassifier(2.0), classes=[0, 1])
+    random_answers(talk, truth, 30)
+    for step in range(200):
+        random_answers(talk, truth, 1, seed=step + 1)
+        _ = talk.result
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CrowdWarning)
+            again = CrowdRidgeClassifier(2.0).fit(X, talk.labels)
+        assert_allclose(talk.fitted.decision_function(X), again.decision_function(X), rtol=1e-8, atol=1e-8)
+        assert_allclose(talk.fitted.results_.proba, again.results_.proba, atol=1e-8)
+    assert len(talk.people) == 10

@@ -1,0 +1,135 @@
+"""Sessions with simulated people: easy examples first, the most uncertain ones, or any; and when to stop.
+
+People answer by how easy an example is and by how much they have learned: the probability of a wrong answer is half of
+exp(-skill * distance from the boundary). Half of the answers get feedback, and each of these raises the skill, most on
+examples that are neither trivial nor out of reach. Five people answer 200 examples, ten at a time; every rule meets the
+same people, examples and answers to come. People are weak at first, or able.
+
+--seeds N is the number of sessions per row, --first S the first seed, --jobs the number of processes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+from joblib import Parallel, delayed
+from tables import Place, Run, bold_best, parser
+
+from crowdwise import CrowdRidgeClassifier, Session
+from crowdwise.exceptions import CrowdWarning
+
+SKILLS = {"weak": (0.5, 2.5), "able": (2.0, 6.0)}
+RULES = ("easy", "uncertain", "random")
+ANSWERS, SHOWN = (50, 100, 200, 400, 800), (50, 400)
+N_EXAMPLES, N_PEOPLE, N_FEATURES, BATCH = 200, 5, 10, 10
+STOP_BELOW = 1 / 200
+LEARNING = Place("docs/guide/session.md", "session rules")
+
+
+@dataclass
+class Person:
+    """Answers that get better with feedback, and worse with difficulty."""
+
+    skill: float
+    gain: float
+    rng: np.random.Generator
+    n_answers: int = field(default=0, init=False)
+
+    def answer(self, truth: int, distance: float) -> int:
+        wrong = 0.5 * np.exp(-self.skill * distance)
+        self.n_answers += 1
+        given = 1 - truth if self.rng.random() < wrong else truth
+        if self.n_answers % 2 == 0:  # feedback, from which one learns where one is neither sure nor lost
+            self.skill += self.gain * 8 * wrong * (0.5 - wrong)
+        return given
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Examples of two classes, and others that the classifier is tried on."""
+
+    X: np.ndarray
+    truth: np.ndarray
+    distance: np.ndarray
+    X_test: np.ndarray
+    truth_test: np.ndarray
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> Crowd:
+        direction = rng.normal(size=N_FEATURES)
+        direction /= np.linalg.norm(direction)
+        X, X_test = rng.normal(size=(N_EXAMPLES, N_FEATURES)), rng.normal(size=(5000, N_FEATURES))
+        scores, of_test = X @ direction, X_test @ direction
+        return cls(X, (scores > 0).astype(int), np.abs(scores), X_test, (of_test > 0).astype(int))
+
+
+def run_session(seed: int, rule: str, people_are: str, *, classifier: bool) -> tuple[list[float], dict[str, float]]:
+    """Accuracy of consensus (and classifier) by number of answers, and what became of the stop line."""
+    warnings.simplefilter("ignore", CrowdWarning)
+    rng = np.random.default_rng([seed, 17])
+    crowd = Crowd.drawn(rng)
+    skills = rng.uniform(*SKILLS[people_are], size=N_PEOPLE)
+    people = {f"p{j}": Person(skills[j], 0.02, np.random.default_rng([seed, j])) for j in range(N_PEOPLE)}
+    model = CrowdRidgeClassifier(2.0, l2=1.0) if classifier else None
+    X = crowd.X if classifier else None
+    session = Session(X=X, model=model, texts=None if classifier else ["?"] * N_EXAMPLES, classes=[0, 1])
+    found: list[float] = []
+    stopped: tuple[int, np.ndarray] | None = None
+    stop: dict[str, float] = {}
+    n_answers, turn = 0, 0
+    while n_answers < N_EXAMPLES * N_PEOPLE:
+        name = f"p{turn % N_PEOPLE}"
+        turn += 1
+        for example in session.next(name, n=BATCH, rule=rule):
+            session.answer(example, name, people[name].answer(int(crowd.truth[example]), crowd.distance[example]))
+            n_answers += 1
+        result = session.result
+        assert result is not None
+        if n_answers in ANSWERS:
+            found.append(float((result.label == crowd.truth).mean()))
+            if classifier:
+                found.append(float((session.fitted.predict(crowd.X_test) == crowd.truth_test).mean()))
+        if stopped is None and n_answers >= N_EXAMPLES and session.expected_changes() < STOP_BELOW:
+            stopped = n_answers, result.codes.copy()
+        if stopped is not None and n_answers == stopped[0] + N_EXAMPLES:
+            stop = {"at": stopped[0], "changed": float((result.codes != stopped[1]).mean())}
+    return found, stop
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--seeds", type=int, default=20)
+    arguments.add_argument("--first", type=int, default=0)
+    arguments.add_argument("--jobs", type=int, default=1)
+    options = arguments.parse_args()
+    run, n_seeds = Run(options, [LEARNING]), 1 if options.quick else options.seeds
+    seeds = range(options.first, options.first + n_seeds)
+    learning, stops = [], []
+    for people_are, classifier in ((people, by) for people in SKILLS for by in (False, True)):
+        cells, of = [], f"{people_are}, {'features' if classifier else 'labels'}"
+        for rule in RULES:
+            jobs = (delayed(run_session)(seed, rule, people_are, classifier=classifier) for seed in seeds)
+            done = Parallel(options.jobs)(jobs)
+            cells.append(np.array([found for found, _ in done]))
+            stops += [stop for _, stop in done if stop]
+        for part, what in ((1, "classifier"),) if classifier else ((0, "consensus"),):
+            for n_answers in SHOWN:
+                column = ANSWERS.index(n_answers) * (2 if classifier else 1) + part
+                means = [f"{100 * one[:, column].mean():.1f}" for one in cells]
+                gaps = [100 * (one[:, column] - cells[-1][:, column]) for one in cells[:-1]]
+                spread = ", ".join(f"{gap.mean():+.1f}±{gap.std() / n_seeds**0.5:.1f}" for gap in gaps)
+                learning.append([of, what, f"{n_answers}", *bold_best(means), spread])
+    right = sum(stop["changed"] < STOP_BELOW for stop in stops)
+    n_sessions = n_seeds * len(SKILLS) * 2 * len(RULES)
+    note = (
+        f"{n_seeds} sessions per cell, from seed {options.first} on; {N_PEOPLE} people, {N_EXAMPLES} examples. Fewer "
+        f"than 1 in 200 labels were expected to change in {len(stops)} of {n_sessions} sessions, rightly in {right}."
+    )
+    columns = ("session", "accuracy (%) of", "answers", *RULES, "easy, uncertain less random")
+    run.table(LEARNING, columns, learning, note)
+
+
+if __name__ == "__main__":
+    main()
