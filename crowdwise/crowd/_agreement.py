@@ -251,7 +251,7 @@ _CHANCES = {"ac": gwet_chance, "fleiss": fleiss_chance, "brennan_prediger": unif
 def _intraclass(crowd: CrowdLabels, confidence: float) -> dict[str, Estimate]:
     """For ratings, and for levels that are numbers."""
     values = crowd.values if crowd.classes is None else crowd.classes[crowd.values]
-    is_number = crowd.scale.name != "nominal" and values.dtype.kind in "iuf"
+    is_number = crowd.scale.has_order and values.dtype.kind in "iuf"
     return intraclass_correlations(crowd, _standard(values.astype(np.float64)), confidence) if is_number else {}
 
 

@@ -43,7 +43,7 @@ class CodedRows:
     >>> from crowdwise.labels.scale import NOMINAL
     >>> rows = CodedRows("labels.csv")
     >>> rows.extend(["1", "1"], ["ann", "bob"], ["yes", "no"])
-    >>> rows.to_labels(NOMINAL, int, str).to_matrix().tolist()
+    >>> rows.to_labels(NOMINAL, int, str, on_duplicate="error").to_matrix().tolist()
     [['yes', 'no']]
     """
 

@@ -277,8 +277,9 @@ class LabelArrays(LabelRows):
         values = given.astype(np.float64) if self.classes is None else given
         if self.classes is not None:
             classes = _with_names(self.classes, given, "class", new=new)
-            if len(classes) > len(self.classes) and not self.declared_classes:
-                classes = encode(classes)[1]
+            if len(classes) > len(self.classes):
+                classes = self.scale.in_order(classes, self.classes) if self.scale.has_order else classes
+                classes = classes if self.declared_classes else encode(classes)[1]
             grown, values = grown._with_classes(classes), find_ids(given, classes)
         return grown._with_inserted(self._places(rows, "example"), find_ids(who, grown.annotators), values)
 

@@ -50,6 +50,21 @@ class LabelScale:
         """Whether labels are classes, with an order or without; numbers otherwise."""
         return self.name != "interval"
 
+    @property
+    def has_order(self) -> bool:
+        """Whether one label can be above another."""
+        return self.name != "nominal"
+
+    def in_order(self, classes: Array, known: Array) -> Array:
+        """Classes with an order, of which some are new; an error if the place of a new one is not known."""
+        if classes.dtype.kind in "biuf" and known.dtype.kind in "biuf":
+            falling = len(known) > 1 and known[0] > known[-1]
+            return np.sort(classes)[:: -1 if falling else 1]
+        raise LabelError(
+            f"the place of {classes[len(known)]!r} among the ordered classes {known.tolist()} is not known. Name all, "
+            'from the lowest to the highest, before labels are appended: labels.with_scale("ordinal", levels=[...]).'
+        )
+
     def no_answers(self, n: int) -> Array:
         """Answers of which none is known: -1 in the place of a class, NaN in that of a number."""
         return np.full(n, -1, dtype=np.intp) if self.has_classes else np.full(n, np.nan)

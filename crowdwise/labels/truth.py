@@ -20,7 +20,7 @@ from crowdwise.labels.scale import is_known
 
 # Known answers belong to the next example if they agree so many standard errors better with its labels than with their
 # own and than by chance; fewer are enough where some of their ids are not known otherwise.
-_SHIFTED, _SHIFTED_AND_UNKNOWN = 3.0, 1.5
+_SHIFTED, _SHIFTED_AND_UNKNOWN = 3.5, 1.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,7 +184,7 @@ def fit(
     >>> rows = "".join(f"{i},{who},{'yes' if i % 2 else 'no'}\\n" for i in range(6) for who in ("ann", "bob"))
     >>> _ = (folder / "labels.csv").write_text("task,worker,label\\n" + rows)
     >>> run = fit(folder / "labels.csv", out=folder / "run")
-    >>> open_run(folder / "run").table("consensus").columns["label"][:2]
+    >>> open_run(folder / "run").table("consensus").columns["label"][:2].tolist()
     ['no', 'yes']
     """
     if is_run(labels):

@@ -245,3 +245,22 @@ def test_scikit_learns_searches_take_labels_of_a_crowd(scoring, rng):
     assert accuracy_score(truth, search.fit(X, labels).predict(X)) > 0.85
     plain = LogisticRegression().fit(X, np.asarray(labels))
     assert accuracy_score(truth, plain.predict(X)) > 0.8
+
+
+def test_a_new_level_takes_its_place_in_the_order():
+    labels = CrowdLabels.from_matrix([[1, 2], [3, 2]], classes=[1, 2, 3]).with_scale("ordinal")
+    table = {"example": [0], "annotator": ["new"], "label": [0]}
+    grown = labels.append(table, new=True)
+    assert grown.classes.tolist() == [0, 1, 2, 3]
+    assert grown.levels.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert grown.to_matrix()[0].tolist() == [1, 2, 0]
+    falling = CrowdLabels.from_matrix([[1, 2], [3, 2]], classes=[3, 2, 1]).with_scale("ordinal")
+    assert falling.append(table, new=True).classes.tolist() == [3, 2, 1, 0]
+
+
+def test_the_place_of_a_new_word_in_an_order_is_asked_for():
+    labels = CrowdLabels.from_matrix([["bad", "ok"], ["good", "ok"]], classes=["bad", "ok", "good"]).with_scale(
+        "ordinal"
+    )
+    with pytest.raises(LabelError, match="the place of 'awful' among"):
+        labels.append({"example": [0], "annotator": ["new"], "label": ["awful"]}, new=True)
