@@ -9,7 +9,7 @@ from __future__ import annotations
 # Near copies disagree at most 1 - this times as often as two independent annotators would. Below it, honest annotators
 # who are good, or variants of one model, agree as much.
 COPY_KAPPA = 0.95
-# On fewer examples nobody is a copy: two who are right agree as well, and others may not have labelled them.
+# On fewer examples no one is a copy: two who are right agree as well, and others may not have labelled them.
 COPY_EXAMPLES = 10
 # Votes of the crowd's frequencies added to those of others on an example, so that two annotators alone can be compared.
 OTHERS_SMOOTHING = 1e-3

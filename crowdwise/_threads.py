@@ -21,8 +21,8 @@ TASK_ROWS = 2**16
 BLOCK_ROWS = 2**13
 # Below this many multiplications the work is done before a second thread has started.
 _PARALLEL_FROM = 2**27
-# What an exponential costs, in multiplications.
-EXPONENTIAL = 200.0
+# What an exponential, a division, a search or a hash costs, in multiplications: about.
+COSTLY = 100.0
 
 
 def spans(n_rows: int) -> list[range]:

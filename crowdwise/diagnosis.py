@@ -348,7 +348,7 @@ def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) ->
 def share_of_annotators(labels: CrowdLabels, found: FitResults) -> float:
     """The share of the spread of disagreement between examples that is explained by who labelled them.
 
-    Confusion matrices say how often two annotators differ on an average example. The mean of that over the pairs of an
+    Confusion matrices show how often two annotators differ on an average example. The mean of that over the pairs of an
     example is what its annotators alone would lead one to expect; the share is its squared correlation with the
     disagreement seen. It is zero if all examples have the same annotators.
     """

@@ -33,7 +33,7 @@ def all_or_nothing(fit: Method) -> Method:
         before = vars(self).copy()
         try:
             fitted = fit(self, *args, **kwargs)
-            given = [*args, *kwargs.values()][::-1]  # labels say it rather than features
+            given = [*args, *kwargs.values()][::-1]  # it comes from labels rather than features
             self._frame_library = next(filter(None, map(library_of, given)), None)
             return fitted
         except BaseException:

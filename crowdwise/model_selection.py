@@ -82,7 +82,7 @@ class _Truth:
     def of_rows(self, X: Any, labels: CrowdLabels, known_positions: bool) -> Array:
         """The truth of every row, None where it is unknown.
 
-        `known_positions` says that labels without ids have the positions that their examples had in the whole.
+        `known_positions` means that labels without ids have the positions that their examples had in the whole.
         """
         ids = labels.examples if labels._named_examples else _index_of(X)
         if self.by_id is not None and (ids is not None or self.values is None):

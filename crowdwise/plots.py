@@ -192,7 +192,7 @@ class AnnotatorsDisplay(_FitDisplay):
 
 @dataclass(eq=False, repr=False)
 class ConfusionDisplay(_Display):
-    """What an annotator says about examples of every class, as the fit estimates it.
+    """What an annotator answers for examples of every class, as the fit estimates it.
 
     Parameters
     ----------

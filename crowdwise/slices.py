@@ -96,7 +96,7 @@ def slice_accuracy(labels: Any, slices: Any, truth: Any = None, *, fdr: float = 
 
     Each annotator is compared with the same annotator in the other slices (Fisher's exact test, twice the smaller
     tail), so a slice that is hard for everybody shows in every annotator. With many annotators and slices some differ
-    by chance: the Benjamini-Hochberg correction keeps the share of these among all that are said to differ below `fdr`.
+    by chance: the Benjamini-Hochberg correction keeps the share of these among all reported ones below `fdr`.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def slice_accuracy(labels: Any, slices: Any, truth: Any = None, *, fdr: float = 
     >>> from crowdwise import CrowdLabels, slice_accuracy
     >>> truth = np.arange(80) % 2
     >>> language = np.repeat(["de", "en"], 40)
-    >>> said = np.column_stack([truth, np.where((language == "de") & (np.arange(80) % 3 == 0), 1 - truth, truth)])
-    >>> labels = CrowdLabels.from_matrix(said, annotators=["ann", "model"])
+    >>> given = np.column_stack([truth, np.where((language == "de") & (np.arange(80) % 3 == 0), 1 - truth, truth)])
+    >>> labels = CrowdLabels.from_matrix(given, annotators=["ann", "model"])
     >>> slice_accuracy(labels, language, truth)
     SliceAccuracy against the truth: 2 annotators in 2 slices; accuracy lower than elsewhere in 1 of 4 places, higher \
 in 1 (5% false discoveries)

@@ -76,7 +76,7 @@ class TrainingSet:
         weighting: bool = True,
         one_class: bool = False,
     ) -> TrainingSet:
-        """From features and labels of the same rows; `weighting` says whether disagreement is going to be used.
+        """From features and labels of the same rows; `weighting` is whether disagreement is going to be used.
 
         With `one_class`, labels of one class are enough if there is another that was declared.
         """
@@ -205,7 +205,7 @@ def check_features(
     Without `reset`, the features must be those that the estimator has seen before; `least` is the fewest rows.
     """
     labels = check_y(estimator, y, scale)
-    if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
+    if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check reports what is wrong with anything else
         X, labels = align(X, labels)
         labels = with_ids_of(X, labels)  # the next check takes the index of X away
         refuse_texts_and_times(X)
@@ -327,7 +327,7 @@ def warn_if_few_effective(weight: Floats, n_features: int, n_each: Array | None 
 
 
 def effective_examples(weight: Floats, n_each: Array | None = None) -> float:
-    """How many examples of equal weight say as much: the squared sum of weights over the sum of their squares."""
+    """How many examples of equal weight these are worth: the squared sum of weights over the sum of their squares."""
     largest, total, squares = weight.max(), 0.0, 0.0
     for start in range(0, len(weight), BLOCK_ROWS):  # shares of all at once would cost more to be given memory
         share = weight[start : start + BLOCK_ROWS] / largest

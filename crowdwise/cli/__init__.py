@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def started() -> None:
-    """A command says that its imports are done: from here on Ctrl-C is a KeyboardInterrupt, which can be answered."""
+    """The imports of a command are done: from here on Ctrl-C is a KeyboardInterrupt, which can be answered."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -135,7 +135,7 @@ def _code_of(error: Exception) -> ExitCode:
 
 
 def _failed(sentence: str, code: ExitCode, *, said_by: str = "crowdwise: ") -> ExitCode:
-    with contextlib.suppress(OSError):  # nobody listens: the code must do
+    with contextlib.suppress(OSError):  # no one listens: the code must do
         print(said_by + printable(sentence), file=sys.stderr)
     return code
 

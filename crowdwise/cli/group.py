@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
 
 
 def _meant(name: str) -> str:
-    """What somebody may have meant by a word that is no command."""
+    """What someone may have meant by a word that is no command."""
     if os.path.exists(name):
         return f"To learn from a file: crowdwise fit {shlex.quote(name)}"
     from difflib import get_close_matches  # slow to import, so not before there is an error

@@ -79,7 +79,7 @@ def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wante
     split, balanced and labelled by twelve simulated annotators, and how often weights by disagreement win.
 
     Each leaves a directory in --out with the rows (CSV), the table (Markdown, LaTeX, JSON) or the picture (PNG, PDF)
-    and a run.json that says what was run. Killed and started again, it goes on where it was.
+    and a run.json that records what was run. Killed and started again, it goes on where it was.
     """
     if (what == PROTOCOL) != (wanted["data"] is not None):
         raise click.UsageError(

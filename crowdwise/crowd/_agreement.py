@@ -360,7 +360,7 @@ def _notes(labels: CrowdLabels, found: dict[str, Estimate], pairs: PairAgreement
 
 
 def _without_width(patterns: Patterns, confidence: float) -> list[str]:
-    """What is said if annotators agree on all examples alike, which no resample changes."""
+    """What is reported if annotators agree on all examples alike, which no resample changes."""
     part = patterns.only_paired()
     share = part.same / (part.n_labels * (part.n_labels - 1))
     if part.counts is None or share.min() < share.max():

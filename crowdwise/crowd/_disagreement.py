@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 
 from crowdwise._arrays import ratio
 from crowdwise._checks import check_choice, check_number
-from crowdwise._threads import EXPONENTIAL, each_block, run_parallel, spans
+from crowdwise._threads import COSTLY, each_block, run_parallel, spans
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -26,8 +26,6 @@ _TINY_SPAN = 1e-100
 _SOME_EXAMPLES, _MANY_LEVELS = 2000, 1000
 # Up to this many levels, comparing with each is faster than a search.
 _FEW_LEVELS = 32
-# What finding the level of an example costs, in multiplications.
-_SEARCH = 200.0
 
 
 def disagreement(
@@ -52,7 +50,7 @@ def disagreement(
     Returns
     -------
     disagreement : ndarray of shape (n_examples,)
-        In [0, 1] if scaled. An example with fewer than two labels says nothing about disagreement: it
+        In [0, 1] if scaled. An example with fewer than two labels carries no information about disagreement: it
         gets the mean over all pairs of labels of the crowd (and zero if unscaled).
 
     Examples
@@ -229,7 +227,7 @@ def distinct_levels(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
             level[some] = _places(levels, values[some])
             return bool((levels.take(level[some]) == values[some]).all())
 
-        if all(list(run_parallel(place, spans(len(values)), _SEARCH * len(values)))):
+        if all(list(run_parallel(place, spans(len(values)), COSTLY * len(values)))):
             return levels, level  # much faster than sorting everything
     return np.unique(values, return_inverse=True)
 
@@ -285,7 +283,7 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
         # Below the smallest normal number a weight would vanish and take its example out of the data.
         np.maximum(part, np.finfo(np.float64).tiny, out=weight[some])
 
-    each_block(weigh, len(flat), EXPONENTIAL * len(flat))
+    each_block(weigh, len(flat), COSTLY * len(flat))
     return weight.reshape(differs.shape)
 
 

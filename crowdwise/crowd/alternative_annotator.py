@@ -17,7 +17,7 @@ from crowdwise.labels._encode import as_ids, encode_declared, shown
 from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
 
-# With fewer people there is no group that somebody could represent better than another.
+# With fewer people there is no group that someone could represent better than another.
 _FEWEST_HUMANS = 3
 # The t-test is for at least this many examples.
 _ENOUGH_EXAMPLES = 30
@@ -125,8 +125,8 @@ def alternative_annotator_test(
     wins over at least half of them.
 
     The test assumes that examples are drawn independently of each other from those that the candidate is meant for, and
-    that the people are of the kind to be replaced and worth being replaced: where they hardly agree with each other,
-    passing says little (see `agreement`). It asks who is closer to the people, not who is right.
+    that the people are of the kind to be replaced and worth being replaced: where they barely agree with each other,
+    passing means little (see `agreement`). It asks who is closer to the people, not who is right.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def alternative_annotator_test(
         Names of the people, at least three; by default all other annotators.
     epsilon : float, default=0.2
         What the candidate may be worse by, because it is cheaper. The authors suggest 0.2 where the people are experts,
-        0.15 where they are trained, 0.1 for a crowd, and less where they hardly agree.
+        0.15 where they are trained, 0.1 for a crowd, and less where they barely agree.
     fdr : float, default=0.05
         Accepted share of false wins among all wins.
     min_examples : int, default=30
@@ -161,8 +161,8 @@ def alternative_annotator_test(
     >>> from crowdwise.crowd import alternative_annotator_test
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.integers(0, 3, (80, 1))
-    >>> said = np.where(rng.random((80, 4)) < [0.7, 0.7, 0.7, 0.9], truth, rng.integers(0, 3, (80, 4)))
-    >>> labels = CrowdLabels.from_matrix(said, annotators=["ann", "bob", "cat", "model"])
+    >>> given = np.where(rng.random((80, 4)) < [0.7, 0.7, 0.7, 0.9], truth, rng.integers(0, 3, (80, 4)))
+    >>> labels = CrowdLabels.from_matrix(given, annotators=["ann", "bob", "cat", "model"])
     >>> alternative_annotator_test(labels, candidate="model")
     AlternativeAnnotatorTest: 'model' may replace a person (epsilon 0.2)
       wins over 3 of 3 people: winning rate 1.00, 0.5 is needed
@@ -244,7 +244,7 @@ def _compare(labels: CrowdLabels, who: int, people: Codes) -> tuple[Floats, Code
         closer = _closer_rating(candidates, theirs, others, n_others[example])
     else:
         agree = labels.select_annotators(position >= 0)._tally.astype(np.int64)
-        # The person is not one of the others: a vote less for what the person said, whoever said it.
+        # The person is not one of the others: a vote less for what the person answered, no matter who gave it.
         closer = agree[example, candidates] - (candidates == theirs) - (agree[example, theirs] - 1)
     return np.sign(closer).astype(np.float64), position[labels.annotator_index[used]]
 
@@ -273,7 +273,7 @@ def _p_values(difference: Floats, person: Codes, n: Codes, epsilon: float) -> Fl
 
 
 def _note_few(names: Array, n: Codes, tested: Bools, min_examples: int) -> None:
-    """Say who is left out, and where a t-test is doubtful."""
+    """Warn who is left out, and where a t-test is doubtful."""
     if not tested.any():
         raise LabelError(
             f"no person has {min_examples} examples that the candidate and another person labelled too (the most are "

@@ -1,7 +1,7 @@
 """Labels per example -> coefficients of agreement, for the examples as they are and for resamples of them.
 
-Every coefficient is a function of sums over examples. A resample is a vector that says how often each example counts,
-so one product of matrices gives the sums of many resamples. Examples with the same labels, whoever gave them, are one
+Every coefficient is a function of sums over examples. A resample is a vector that states how often each example counts,
+so one product of matrices gives the sums of many resamples. Examples with the same labels, given by anyone, are one
 pattern that counts as often as there are such examples.
 """
 
@@ -36,12 +36,12 @@ def krippendorff_alpha(labels: Any) -> float:
     Parameters
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-        Classes or ratings. Examples with fewer than two labels say nothing and are left out.
+        Classes or ratings. Examples with fewer than two labels carry no information and are left out.
 
     Returns
     -------
     alpha : float
-        1 for perfect agreement, around 0 for chance, below 0 for less than that. NaN if all labels are the same: nobody
+        1 for perfect agreement, around 0 for chance, below 0 for less than that. NaN if all labels are the same: no one
         can show then whether annotators agree or know one answer only.
 
     Examples
@@ -122,7 +122,7 @@ Coefficient = Callable[[Floats, Patterns], Floats]
 
 
 def patterns_of_levels(labels: CrowdLabels, places: Floats) -> Patterns:
-    """Patterns of labels that are of a few levels; `places` says where the levels are on the scale."""
+    """Patterns of labels that are of a few levels; `places` is where the levels are on the scale."""
     tally, times = np.unique(labels._tally[labels.labels_per_example > 0], axis=0, return_counts=True)
     counts = tally.astype(np.float64)
     return Patterns(
@@ -217,7 +217,7 @@ def chance_corrected(distance: Floats, chance: Chance) -> Coefficient:
 
 
 def gwet_chance(share: Floats, weight: Floats) -> Floats:
-    """Of Gwet's AC1 (all different levels are as far apart) and AC2: two labels of whom one is a guess."""
+    """Of Gwet's AC1 (all different levels are as far apart) and AC2: two labels, one of which is a guess."""
     n_levels = len(weight)
     return np.asarray(weight.sum() * (share * (1 - share)).sum(axis=1) / (n_levels * (n_levels - 1)))
 

@@ -19,7 +19,7 @@ _FEW_LABELS = 3
 # An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
 # give another one at least this often. Most annotators differ within the first labels already.
 _SAME, _OTHERWISE, _FIRST_LABELS = 20, 0.25, 2**16
-# How many examples are enough to tell most annotators apart.
+# How many examples are enough to distinguish most annotators.
 _FIRST_EXAMPLES = 1000
 
 
@@ -31,7 +31,7 @@ def flag_annotators(
 ) -> dict[Any, tuple[str, ...]]:
     """Warnings per annotator; annotators without any are left out.
 
-    An agreement with the scores below zero is worse than chance. `n_labels` says how many labels each gave, if these
+    An agreement with the scores below zero is worse than chance. `n_labels` is how many labels each gave, if these
     are a sample of all; `copies` were found to copy each other.
     """
     same = np.zeros(labels.n_annotators, dtype=bool) if labels.classes is None else same_answer(labels)
@@ -123,8 +123,8 @@ def same_answer(labels: CrowdLabels) -> Bools:
     >>> import numpy as np
     >>> from crowdwise import CrowdLabels
     >>> from crowdwise.crowd.flags import same_answer
-    >>> said = np.column_stack([np.arange(40) % 2, np.arange(40) % 3 % 2, np.ones(40)])
-    >>> same_answer(CrowdLabels.from_matrix(said)).tolist()
+    >>> given = np.column_stack([np.arange(40) % 2, np.arange(40) % 3 % 2, np.ones(40)])
+    >>> same_answer(CrowdLabels.from_matrix(given)).tolist()
     [False, False, True]
     """
     same: Bools = labels.labels_per_annotator >= _SAME

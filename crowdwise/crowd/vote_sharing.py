@@ -47,7 +47,7 @@ class LabelPairs:
     def sums(self, values: Floats) -> Floats:
         """For every label, the sum over those it shares a vote with of values of theirs, times the share.
 
-        One zero for all where nobody shares a vote.
+        One zero for all where no one shares a vote.
         """
         sums = np.zeros(len(values) if len(self.left) else 1)
         np.add.at(sums, self.left, self.share * values[self.right])
@@ -125,7 +125,7 @@ class VoteSharing(FrozenArrays):
         return self.pairs(labels).weights(labels.n_labels)
 
     def vote_weights(self, labels: CrowdLabels) -> Floats:
-        """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""
+        """The mean share of a vote that each annotator's labels have: 1 for all who share with no one."""
         return ratio(labels._sum_per_annotator(self.label_weights(labels)), labels.labels_per_annotator, 1.0)
 
     def groups(self, n_annotators: int) -> Positions:

@@ -124,7 +124,7 @@ def _results(
     """Results in the terms of the caller: all examples and all annotators."""
     labels = training.labels
     proba = np.tile(fitted.class_prior, (len(labels), 1))
-    if fitted.answers.has_abstentions:  # which tell something about an example without labels too
+    if fitted.answers.has_abstentions:  # which are evidence about an example without labels too
         proba = fitted.proba(labels)
     proba[training.used] = of_used
     consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))

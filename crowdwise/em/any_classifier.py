@@ -200,9 +200,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     fitted_ : FittedEstimator
         What gives a consensus on other examples, in one record.
     n_features_in_ : int
-        Number of features, if the estimator tells.
+        Number of features, if the estimator has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the estimator tells.
+        Names of the features, if the estimator has it.
 
     See Also
     --------
@@ -422,7 +422,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @tells_places
     def _asked(self, X: Any, method: str) -> Array:
-        """What the fitted estimator says about examples."""
+        """What the fitted estimator answers for examples."""
         check_is_fitted(self)
         check_numbers(X, self._base())
         return np.asarray(getattr(self.estimator_, method)(X))

@@ -257,7 +257,7 @@ def check_annotator_model(model: Any) -> AnnotatorModel:
     return model
 
 
-# How often somebody abstains is drawn towards the crowd in the way that labels are.
+# How often someone abstains is drawn towards the crowd in the way that labels are.
 _ABSTAINING = Shared()
 
 
@@ -294,7 +294,7 @@ def _pooled_abstaining(counts: Floats) -> Floats:
 
 
 def _whether(counts: Floats) -> Floats:
-    """How often somebody answered, and abstained."""
+    """How often someone answered, and abstained."""
     return np.stack([counts[..., :-1].sum(axis=-1), counts[..., -1]], axis=-1)
 
 

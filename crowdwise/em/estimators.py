@@ -37,7 +37,7 @@ from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import content_folds
 from crowdwise.weights.steepness import choose_steepness
 
-# A class less likely than this gets no copy of an example: it would cost a row and say next to nothing.
+# A class less likely than this gets no copy of an example: it would cost a row and carry almost no information.
 NEGLIGIBLE = 1e-3
 # No example weighs less than this share of the heaviest: estimators choke on weights that vanish.
 _LIGHTEST = 1e-9
@@ -199,7 +199,7 @@ class Learner:
         return DummyClassifier().fit(self.X, np.full(len(targets.weight), self.classes[code]))
 
     def held_out_scores(self, targets: SoftTargets, learn: Positions, held_out: Positions, seed: int) -> Floats:
-        """Scores of some examples by a model of others; zero, which says nothing, if there is none."""
+        """Scores of some examples by a model of others; zero, which is no evidence, if there is none."""
         with one_blas_thread():  # so that no bit depends on how many folds share the machine
             model = self.fit(targets, learn, seed)
             if model is None:

@@ -17,7 +17,7 @@ _SMALLEST_SQUARE = 1e-24
 
 
 def uses_abstentions(labels: CrowdLabels) -> bool:
-    """Whether abstaining is an answer of annotators, and somebody abstained."""
+    """Whether abstaining is an answer of annotators, and someone abstained."""
     return labels.informative_abstentions and labels.n_abstentions > 0
 
 

@@ -25,7 +25,7 @@ class Counting:
     n_classes: int
     sharing: VoteSharing = field(default_factory=VoteSharing.none)  # who shares a vote
     abstentions: bool = False  # whether abstentions are answers
-    independent: bool = False  # whether annotators are judged by all of their labels, whoever else labelled an example
+    independent: bool = False  # whether annotators are judged by all labels, even those that no one else confirms
     levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
 
     def copies(self, chunk: Chunk) -> LabelPairs:
@@ -41,7 +41,7 @@ class Counting:
         return chunk.keep("incidence", lambda: self._incidences(chunk))[0]
 
     def judged(self, chunk: Chunk) -> Incidence:
-        """The same with what each tells about its annotator: nothing if nobody but copies labelled the example."""
+        """The same with what each shows about its annotator: nothing if only copies labelled the example."""
         return chunk.keep("incidence", lambda: self._incidences(chunk))[1]
 
     def _incidences(self, chunk: Chunk) -> tuple[Incidence, Incidence]:

@@ -305,7 +305,7 @@ def fit_with_features(
     objective, change, last = list[float](), np.inf, start(sample)
     few = max_rounds is None and not counting.independent and isinstance(weights.curriculum, Fixed)
     most = FEATURE_ROUNDS if few else max_rounds or most_rounds
-    if alone := len(labels_fit.merit) == 1:  # nobody can be compared: the consensus is the labels of one annotator
+    if alone := len(labels_fit.merit) == 1:  # no one can be compared: the consensus is the labels of one annotator
         most, few = 1, True
     while len(objective) < most and not (change <= tol and weights.settled(tol)):
         weights.advance(consensus, log_prior)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import Array, FrozenArrays
-from crowdwise._threads import each_block
+from crowdwise._threads import COSTLY, each_block
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._encode import smallest_integer_type
 from crowdwise.labels.scale import NOMINAL, LabelScale
@@ -22,8 +22,6 @@ from crowdwise.labels.scale import NOMINAL, LabelScale
 IdSource = Literal["position", "default", "given", "sorted"]
 # How many labels a sparse matrix of some examples may have.
 _MOST_STORED = 2**19
-# What it costs to convert a label to a number, in multiplications.
-_CONVERSION = 20.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +164,7 @@ class LabelRows(FrozenArrays):
             with np.errstate(invalid="ignore"):
                 sums[block] = chosen.astype(weight.dtype) @ weight
 
-        each_block(weigh, self.n_examples, _CONVERSION * matrix.size)
+        each_block(weigh, self.n_examples, COSTLY * matrix.size)
         return sums
 
     def _sum_per_example(self, per_label: Array) -> Array:

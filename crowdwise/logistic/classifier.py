@@ -108,7 +108,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
+        Probability that an annotator answers c (last axis) if the truth is k; NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
         Probability that an annotator is right; NaN for those without labels.
     expertise_ : ndarray of shape (n_annotators,)

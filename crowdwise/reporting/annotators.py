@@ -94,7 +94,7 @@ def _chosen(fit: Fit) -> Positions:
 
 
 def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
-    """By annotator, the labels that nobody else gave to an example of three labels or more; the least probable first.
+    """By annotator, the labels that no one else gave to an example of three labels or more; the least probable first.
 
     For ratings, the labels farthest from the consensus.
     """
@@ -204,7 +204,7 @@ def flagged(summary: Summary, flag: str) -> list[str]:
 
 
 def chance_sentence(summary: Summary) -> str:
-    """What the flag means, where somebody has it: beside an accuracy above a half it looks like a contradiction."""
+    """What the flag means, where someone has it: beside an accuracy above a half it looks like a contradiction."""
     return f"Annotators flagged “{_ADVERSE}” {WHAT_CHANCE_IS}." if flagged(summary, _ADVERSE) else ""
 
 

@@ -46,7 +46,7 @@ def _periods(found: SliceAccuracy, annotator: Any, periods: list[Any]) -> list[d
 
 
 def sentence(summary: Summary) -> str:
-    """Who changed, with the accuracy in every period; that nobody did; nothing without times."""
+    """Who changed, with the accuracy in every period; that no one did; nothing without times."""
     part = summary["drift"]
     if not part:
         return ""

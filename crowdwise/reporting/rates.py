@@ -21,7 +21,7 @@ def data(fit: Fit) -> dict[str, Any]:
     names = fit.results.classes.tolist()
     answers = {i: names[code] for i, code in zip(fit.labels.examples.tolist(), fit.answers, strict=True) if code >= 0}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CrowdWarning)  # the consensus says whether they are a random draw
+        warnings.simplefilter("ignore", CrowdWarning)  # the consensus states whether they are a random draw
         found = rate(fit.results, fit.labels, answers or None)
     part = {"target": named(found.target), "uncorrected": found.uncorrected, "known": found.n_known}
     return {"rate": part | estimate(found.value, found.low, found.high)}

@@ -57,7 +57,7 @@ def report(
         Whether to show names of annotators that look like personal data (e-mail addresses, ids of Mechanical Turk and
         Prolific). By default these are A1, A2, ..., in the order of the labels' annotators.
     path : str or path, default="report.html"
-        Where to write it. The ending says what: ".html", ".md" or ".json".
+        Where to write it. The ending states what: ".html", ".md" or ".json".
 
     Returns
     -------

@@ -199,7 +199,7 @@ def _errors(labels: CrowdLabels, answers: Array) -> tuple[CrowdLabels, Floats]:
 
 
 def _mean_correlation(labels: CrowdLabels, residual: Floats) -> float:
-    """The mean over pairs of labels of the product of standardised errors; 0 if nobody errs."""
+    """The mean over pairs of labels of the product of standardised errors; 0 without errors."""
     n_labels = np.maximum(labels.labels_per_annotator, 1)
     spread = np.sqrt(labels._sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
     errs = (spread > 0).astype(np.float64)  # annotators who are always right have no errors to compare

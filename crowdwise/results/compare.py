@@ -39,7 +39,7 @@ class Comparison:
         Annotators of the second fit only, and of the first only.
     examples : dict of columns
         Examples of both fits whose consensus changed, the surest first: "example", "before", "after", and "confidence"
-        before and after. Ratings have changed if their 95% intervals say so.
+        before and after. Ratings have changed if their 95% intervals do not overlap.
     shares : dict from class to pair of float
         How frequent each class is in the consensus before and after; empty for ratings.
     alpha : tuple of float or None

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions, read_only
-from crowdwise._threads import each_block
+from crowdwise._threads import COSTLY, each_block
 from crowdwise.labels._frames import make_frame
 from crowdwise.labels.scale import ConsensusBy
 
 # Sums of probabilities are so exact: a half that was rounded down is a half.
 _EXACTLY = 1e-12
-# What comparing two numbers costs, in multiplications.
-_COMPARING = 20.0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -49,7 +47,7 @@ class Consensus(FrozenArrays):
 
     @cached_property
     def label(self) -> Array:
-        """The class of every example: the most probable one, unless `by` says otherwise; the first of a tie."""
+        """The class of every example: the most probable one, or as `by` has it; the first of a tie."""
         return read_only(self.classes.take(self.codes))
 
     @cached_property
@@ -108,7 +106,7 @@ def _largest(proba: Floats) -> Floats:
     def write(block: slice) -> None:  # columns at a time: much faster than a search in every short row
         largest[block] = reduce(np.maximum, proba[block].T)
 
-    each_block(write, len(proba), _COMPARING * proba.size)
+    each_block(write, len(proba), COSTLY * proba.size)
     return largest
 
 

@@ -160,7 +160,7 @@ def information_gain(results: FitResults, *, crowd: bool = False) -> Floats:
 
 
 def answer_information(proba: Floats, confusion: Floats) -> Floats:
-    """How much an answer is expected to say about the class, in bits.
+    """How much an answer is expected to reveal about the class, in bits.
 
     The entropy of the class less its expected entropy after the answer. It equals the entropy of the answer less
     its entropy given the class, which needs no posterior per answer.

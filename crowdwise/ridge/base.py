@@ -225,7 +225,7 @@ class RidgeModel(CrowdResultsMixin):
     def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> RidgeSums:
         """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
 
-        The model only says which sums; what it has learned is neither used nor changed.
+        The model only determines which sums; what it has learned is neither used nor changed.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._arrays import Floats
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._limits import STEEPNESSES
 from crowdwise._progress import Reporter
@@ -17,13 +17,12 @@ from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.mixins import CrowdClassifierMixin
 from crowdwise.ridge.base import RidgeModel, flat
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import RidgePath, held_out_rankings
+from crowdwise.ridge.path import RidgePath, examples_to_rank, held_out_rankings
 from crowdwise.ridge.rounds import Settled
 from crowdwise.ridge.sums import check_folds
 from crowdwise.rows.features import check_new
 from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.folds import Folds
-from crowdwise.weights.steepness import easiest_examples
 
 # The grid of the paper's experiments: 2^-14, 2^-12, ..., 2^14, and 2^-1 and 2^1.
 PAPER_L2S = tuple(2.0**k for k in (-14, -12, -10, -8, -6, -4, -2, -1, 0, 1, 2, 4, 6, 8, 10, 12, 14))
@@ -218,7 +217,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         of two classes or more.
     tune : {"every round", "once"}, default="every round"
         Whether l2 is chosen in every round or for the first consensus only. Where sums per fold do not fit into memory,
-        "every round" chooses at the first and at the settled consensus; `route_` then says "rows" or "iterative".
+        "every round" chooses at the first and at the settled consensus; `route_` then states "rows" or "iterative".
     relative_to : {"observed", "possible"} or None, default="observed"
         What disagreement is measured by: the largest in the data or the largest possible; see `disagreement`.
     init : {"majority", "mean"} or array-like of shape (n_examples,), default="majority"
@@ -328,11 +327,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     def _best_fit(self, path: RidgePath, reporter: Reporter) -> Settled:
         """The fit of the steepness that ranks examples best."""
-        examples, codes = self._examples_to_rank(path.data)
+        self.criterion_, examples, codes = examples_to_rank(path.data, self.criterion)
         fits = path.solve(self._search(path.data, reporter, tuned=True, every_round=self.tune == "every round"))
         ranked = held_out_rankings(path, fits, examples, codes)
         self.cv_results_ = _results(path.data, fits, ranked)
-        return fits[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
+        return fits[int(np.argmax(np.nan_to_num(ranked, nan=-np.inf)))]
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
         settings: dict[str, Any] = {} if l2 is None else {"l2s": (l2,)}
@@ -351,22 +350,6 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         check_choice("criterion", self.criterion, ("auto", "truth", "agreement"))
         check_choice("tune", self.tune, ("every round", "once"))
         return _check_values("steepnesses", self.steepnesses), np.array(_check_values("l2s", self.l2s))
-
-    def _examples_to_rank(self, data: RidgeData) -> tuple[Positions, Array]:
-        """Positions among the examples that take part, and the classes that they should be ranked by."""
-        known = data.training.known
-        n_classes = 0 if known is None else len(np.unique(known.answers))
-        if self.criterion == "truth" and n_classes < 2:
-            raise ValueError(
-                'criterion="truth" needs fit(X, y, truth=...) with the truth of labelled examples of at least two '
-                f"classes; got {0 if known is None else len(known)} of {n_classes}."
-            )
-        self.criterion_ = "agreement" if n_classes < 2 or self.criterion == "agreement" else "truth"
-        if known is not None and self.criterion_ == "truth":
-            return known.at, known.answers
-        training = data.training
-        examples = easiest_examples(training.used_disagreement, data.labels._tally, training.sample_weight)
-        return examples, data.labels._tally[examples].argmax(axis=1)
 
 
 def _check_values(name: str, values: Any) -> list[float]:

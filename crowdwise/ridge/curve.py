@@ -14,13 +14,32 @@ from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.exceptions import DataError
 from crowdwise.results.fit_results import FitResults
-from crowdwise.ridge.path import LevelSums, RidgePath, held_out_rankings
+from crowdwise.ridge.path import LevelSums, RidgePath, examples_to_rank, held_out_rankings
 from crowdwise.ridge.rounds import Settled
 from crowdwise.training_set import effective_examples
-from crowdwise.weights.steepness import easiest_examples
 
-# From equal weights to weights that leave hardly more than the unanimous examples.
-STEEPNESSES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 15.0, 20.0)
+# From equal weights to weights that leave little more than the unanimous examples.
+STEEPNESSES = (
+    0.0,
+    0.25,
+    0.5,
+    0.75,
+    1.0,
+    1.5,
+    2.0,
+    2.5,
+    3.0,
+    3.5,
+    4.0,
+    5.0,
+    6.0,
+    7.0,
+    8.0,
+    10.0,
+    12.0,
+    15.0,
+    20.0,
+)
 
 # Its name, what it is, whether higher is better, and a value for every steepness.
 Criterion = tuple[str, str, bool, Floats]
@@ -238,10 +257,6 @@ def _label_errors(sums: LevelSums, levels: Array, fits: list[Settled]) -> Floats
 
 
 def _ranking(path: RidgePath, fits: list[Settled]) -> Criterion:
-    training, tally = path.data.training, path.data.labels._tally
-    if training.known is not None and len(np.unique(training.known.answers)) > 1:
-        examples, codes, title = training.known.at, training.known.answers, "held-out ranking of known answers"
-    else:
-        examples = easiest_examples(training.used_disagreement, tally, training.sample_weight)
-        codes, title = tally[examples].argmax(axis=1), "held-out ranking of easy examples"
+    criterion, examples, codes = examples_to_rank(path.data)
+    title = f"held-out ranking of {'known answers' if criterion == 'truth' else 'easy examples'}"
     return "ranking", title, True, np.array(held_out_rankings(path, fits, examples, codes))

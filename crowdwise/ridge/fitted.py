@@ -156,7 +156,7 @@ def ridge_results(
     """The fitted model, the consensus on all examples of its fit, and the paper's consensus.
 
     The latter, of shape (n_examples, n_targets), is the expertise-weighted mean of the labels, the model's score for
-    examples without any. Each example is scored by the model of the other folds. `n_labels` says how many labels each
+    examples without any. Each example is scored by the model of the other folds. `n_labels` is how many labels each
     annotator gave, if the data are a sample of all.
     """
     data, training = path.data, path.data.training
@@ -243,7 +243,7 @@ def _fitted(data: RidgeData, fit: Settled) -> FittedRidge:
     original, expertise = data.original, fit.expertise
     coef, intercept = data.to_features(fit.theta)
     crowd = fit.precision.crowd_expertise(fit.errors)
-    if len(expertise) == 1:  # nobody to be compared with
+    if len(expertise) == 1:  # no one to be compared with
         expertise, crowd = np.ones(1), 1.0
     return FittedRidge(
         coef=in_c_order(coef),

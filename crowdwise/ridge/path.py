@@ -22,7 +22,7 @@ from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import check_finite
 from crowdwise.weights.folds import Folds
-from crowdwise.weights.steepness import ranking
+from crowdwise.weights.steepness import easiest_examples, ranking
 
 # With so many rows in a cell it is faster to weight the sums than the rows.
 _ROWS_PER_CELL = 2**12
@@ -258,7 +258,7 @@ class RidgePath:
     def _collect(self, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
         """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
 
-        `unweighted` says whether sums that no easiness weights are needed as well.
+        `unweighted` is whether sums that no easiness weights are needed as well.
         """
         data, fold, n_folds, labels = self.data, self.folds.fold, self.folds.n_folds, self.data.labels
         if not unweighted and not fits_in_memory(data, n_folds):
@@ -321,6 +321,24 @@ def warn_if_undetermined(fit: Settled, data: RidgeData) -> None:
             f"{small} and only {fit.rank} of {data.original.n_features} directions of the features are determined by "
             "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
         )
+
+
+def examples_to_rank(data: RidgeData, criterion: str = "auto") -> tuple[str, Positions, Array]:
+    """What steepnesses are compared by, "truth" or "agreement", by which examples that take part, and their classes.
+
+    Those whose answer is known, if these are of two classes or more, else those that annotators agree on most.
+    """
+    training, tally = data.training, data.labels._tally
+    n_classes = 0 if training.known is None else len(np.unique(training.known.answers))
+    if criterion == "truth" and n_classes < 2:
+        raise ValueError(
+            'criterion="truth" needs fit(X, y, truth=...) with the truth of labelled examples of at least two '
+            f"classes; got {0 if training.known is None else len(training.known)} of {n_classes}."
+        )
+    if training.known is not None and n_classes > 1 and criterion != "agreement":
+        return "truth", training.known.at, training.known.answers
+    examples = easiest_examples(training.used_disagreement, tally, training.sample_weight)
+    return "agreement", examples, tally[examples].argmax(axis=1)
 
 
 def held_out_rankings(path: RidgePath, fits: list[Settled], examples: Positions, codes: Array) -> list[float]:

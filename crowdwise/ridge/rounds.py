@@ -97,7 +97,7 @@ class WeightSequence:
 
     The class of an example is the one that leads in the consensus, not a mixture by votes: where one class is rare, the
     few wrong votes on each of the many examples of the other would make up most of its votes. Its weight multiplies
-    the example's sample weight, so it means what it means elsewhere in scikit-learn. `alike` says whether all examples
+    the example's sample weight, so it means what it means elsewhere in scikit-learn. `alike` is whether all examples
     are equally easy, where there are more of them than in the data.
     """
 
@@ -307,7 +307,7 @@ def alternate(
         previous, expertise = expertise, problem.precision.expertise(errors[-1])
         if report is not None or not weights.steady:  # each round has an objective of its own weights
             objectives.append(_objectives(problem, expertise, errors[-1:], roughness[-1:])[0])
-        if len(expertise) == 1:  # nobody to be compared with
+        if len(expertise) == 1:  # no one to be compared with
             change = 0.0
         elif previous is not None:
             change = float(np.abs(expertise / previous - 1).max())

@@ -168,7 +168,7 @@ class Statistics:
         """The gram matrices of the model step, of shape (n_sets, n_columns, n_columns).
 
         An example counts by the expertise of those who labelled it, relative to the average example of its set. No
-        expertise stands for the first consensus, when all count alike. `use`, of shape (n_sets, n_cells), says which
+        expertise stands for the first consensus, when all count alike. `use`, of shape (n_sets, n_cells), states which
         cells make up each set of rows; by default every cell is one.
         """
         if self.is_complete:  # every example is average

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._threads import each_block
+from crowdwise._threads import COSTLY, each_block
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.consensus import RatingConsensus
 
 # Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
 _SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
-# What a difference and a quotient cost, in multiplications.
-_DIVIDING = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +182,7 @@ class Votes:
                 difference = self.votes[block, 1] - self.votes[block, 0]
                 np.divide(difference, np.maximum(self.total[block], tiny), out=mean[block, 0])
 
-            each_block(write, len(mean), _DIVIDING * len(mean))
+            each_block(write, len(mean), COSTLY * len(mean))
             return mean
         share = self.votes / np.maximum(self.total, tiny)[:, np.newaxis]
         return share - targets.centre if targets.codebook is None else share @ targets.codebook

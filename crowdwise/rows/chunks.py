@@ -233,7 +233,7 @@ def _placed(task: Callable[[T], Result], block: T, n_before: int) -> Result:
     try:
         return task(block)
     except (DataError, LabelError) as error:
-        if n_before == 0 or type(error) not in (DataError, LabelError):  # others say that sums are too large
+        if n_before == 0 or type(error) not in (DataError, LabelError):  # others state that sums are too large
             raise
         raise type(error)(f"{error} Rows are counted in their block, which begins with row {n_before}.") from error
 

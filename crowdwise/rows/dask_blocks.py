@@ -122,7 +122,7 @@ def _as_bytes(task: Any) -> bytes:
 
 
 def _bytes_of_block(task: bytes, number: int, X: Any, y: Any, sample_weight: Any) -> bytes:
-    """What a task finds in a block; an error says which block it was."""
+    """What a task finds in a block; an error states which block it was."""
     block = Block(_as_new(X), _as_new(y), _as_new(sample_weight))
     try:
         return pickle.dumps(pickle.loads(task)(block))
@@ -164,7 +164,7 @@ def _split_labels(y: Any, X: Any, scale: ScaleName) -> tuple[list[Any], int]:
     bounds = _bounds(X, "y")
     labels = as_labels(y, scale=scale)
     _, labels = align(X, labels)
-    labels = replace(labels, examples=np.arange(len(labels)), id_source="position")  # said once, not per block
+    labels = replace(labels, examples=np.arange(len(labels)), id_source="position")  # warned of once, not per block
     width = math.ceil(labels.n_labels / max(len(labels), 1))
     return [labels[start:stop] for start, stop in bounds], width
 
@@ -213,7 +213,7 @@ def _with_divisions(values: Any, X: Any) -> Any:
     if not known or X.divisions == values.divisions:
         return values
     if (X.divisions[0], X.divisions[-1]) != (values.divisions[0], values.divisions[-1]):
-        return values  # its rows are not those of X, as the blocks will say
+        return values  # its rows are not those of X, as the blocks will state
     return values.repartition(divisions=X.divisions)
 
 

@@ -197,7 +197,7 @@ def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
 def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> None:
     """Raise with up to five positions if a feature is NaN or infinite; without `nan`, NaN is passed over.
 
-    `rows` says where the rows of X stand in what the user gave, if not where they stand in X.
+    `rows` is where the rows of X stand in what the user gave, if not where they stand in X.
     """
     values = X.data if sparse.issparse(X) else X
     is_bad = (lambda numbers: ~np.isfinite(numbers)) if nan else np.isinf

@@ -69,7 +69,7 @@ class Blocks:
         return f"Blocks that can be read {'again and again' if self.again else 'once'}"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Blocks are no array: whoever takes them for one would read nothing of them."""
+        """Blocks are no array: code that takes them for one would read nothing of them."""
         raise TypeError(
             "blocks are for fit of the ridge models and CrowdLogisticClassifier; all else takes one block at a time, "
             "such as [model.predict(block.X) for block in blocks]."

@@ -1,4 +1,4 @@
-"""Files of labels, features and known answers -> the same examples on all sides, and what to say about them."""
+"""Files of labels, features and known answers -> the same examples on all sides, and notes about them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Inputs:
     Parameters
     ----------
     labels : CrowdLabels
-        Who said what.
+        Who gave which label.
     features : FeatureTable or None, default=None
         Features of the same examples.
     texts : list of str or None, default=None

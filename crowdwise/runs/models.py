@@ -142,7 +142,7 @@ def fit_model(
     truth: dict[Any, Any] | None = None,
     on_round: OnRound | None = None,
 ) -> Any:
-    """Fit the model that is wanted; the settings say whether known answers choose.
+    """Fit the model that is wanted; the settings state whether known answers choose.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
 
 
 def holds_only(folder: Path, names: Iterable[str]) -> bool:
-    """True if a folder may be replaced by files of these names; else an error that says what else is there."""
+    """True if a folder may be replaced by files of these names; else an error that names what else is there."""
     others = sorted({path.name for path in folder.iterdir()} - {*names})
     if others:
         raise OutputError(
@@ -74,7 +74,7 @@ def holds_only(folder: Path, names: Iterable[str]) -> bool:
 
 
 def recover(place: Path) -> None:
-    """Put back a folder whose replacement was killed between its two renames, unless somebody is at work there."""
+    """Put back a folder whose replacement was killed between its two renames, unless someone is at work there."""
     if not place.exists() and _beside(place, "old").exists():
         with (
             suppress(BusyError, MissingExtraError, OSError),  # or it is not ours to move
@@ -95,7 +95,7 @@ def _settle(place: Path) -> None:
     """End whatever was begun, from any step at which it was left: the folder is the old one or the new one.
 
     The old folder stands aside while the new one waits to take its place. Without a new one it was replaced, and if
-    there is no folder now, somebody removed it.
+    there is no folder now, someone removed it.
     """
     new, old = _beside(place, "partial"), _beside(place, "old")
     if old.exists() and new.exists():

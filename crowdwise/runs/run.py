@@ -305,7 +305,7 @@ class SavedRun:
     path : Path
         The folder.
     note : dict
-        What its run.json says.
+        What its run.json states.
     """
 
     path: Path
@@ -367,7 +367,7 @@ class SavedRun:
         return load(self._kept(MODEL))
 
     def _kept(self, name: str) -> Path:
-        """A file of the run; an error if somebody took it away."""
+        """A file of the run; an error if someone took it away."""
         path = self.path / name
         if not path.is_file():
             again = self.note.get("command") or "crowdwise fit"
@@ -383,14 +383,14 @@ class SavedRun:
         encoding: str | None = None,
         info: Info = lambda _: None,
     ) -> ResultTable:
-        """What the model says of new examples.
+        """What the model answers for new examples.
 
         Parameters
         ----------
         features : str or path
             A file like the one of the fit.
         id : str, default=None
-            Its column with the ids of the examples, if its name does not say so.
+            Its column with the ids of the examples, if its name does not state so.
         ids : str or path, default=None
             File with the ids of the rows of a NumPy file.
         encoding : str, default=None

@@ -30,7 +30,7 @@ class Answered:
 
 
 def information(result: FitResults, person: str, *, is_expert: bool) -> Floats:
-    """How much the answer of a person is expected to say about each example, in bits."""
+    """How much the answer of a person is expected to reveal about each example, in bits."""
     if is_expert:
         return np.asarray(entr(result.proba).sum(axis=1))
     n_classes = result.proba.shape[1]

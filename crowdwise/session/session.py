@@ -223,7 +223,7 @@ class Session:
         self._version += 1
         return before
 
-    # ------------------------------------------------------------------ what the model says
+    # ------------------------------------------------------------------ results
 
     @property
     def result(self) -> FitResults | None:
@@ -393,7 +393,7 @@ class Session:
         n : int, default=1
             How many.
         rule : {"uncertain", "easy", "classifier", "random", "check"}, default="uncertain"
-            Those on which this person's answer is expected to say most; the easiest first, harder ones once the person
+            The most informative for this person; the easiest first, harder ones once the person
             is right on eight of ten; those of which the classifier is least sure; a random draw, as known answers need
             it; or examples whose answer is known, to measure this person.
         check : float, default=0.0

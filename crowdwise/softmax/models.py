@@ -38,7 +38,7 @@ class SoftmaxRows:
     unit: float = 1.0  # what features are divided by
     shift: Floats | None = None  # (n_features,): subtracted from dense features then
     n_folds: int = 0  # parts of the rows, each of which one model leaves out; 0 is one model of all rows
-    fold_columns: int = 0  # how many columns tell the fold of a row that has none yet
+    fold_columns: int = 0  # how many columns determine the fold of a row that has none yet
     fit_intercept: bool = True  # whether models have an intercept, which is not penalised
 
     @property
@@ -168,7 +168,7 @@ class SoftmaxModels:
             self._factor = factored(self._curvature, self.l2, shape[0])
 
         def loss(point: Floats) -> Point:
-            theta = side_by_side(point, shape) * counts  # a model without rows says nothing
+            theta = side_by_side(point, shape) * counts  # a model without rows carries no information
             value, slope = self._normalisers(theta)
             added, added_slope = penalty(theta, middle, self.l2)
             value = value + added - np.einsum("pjo,pjo->j", targets, theta)

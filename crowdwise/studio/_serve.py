@@ -84,8 +84,8 @@ def read_token(folder: Path) -> tuple[str, int]:
 
 
 def write_token(folder: Path, token: str, port: int) -> None:
-    """Keep them in a file that nobody else can read."""
+    """Keep them in a file that no one else can read."""
     path = folder / _TOKEN_FILE
-    path.unlink(missing_ok=True)  # it may be somebody else's, or one that others can read
+    path.unlink(missing_ok=True)  # it may be another's, or one that others can read
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump({"token": token, "port": port}, file)

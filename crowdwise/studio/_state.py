@@ -20,7 +20,7 @@ from crowdwise.ridge.curve import STEEPNESSES, Refit, steepness_curve
 from crowdwise.session import Session
 from crowdwise.studio._schema import Problem
 
-# A request waits so many seconds for a fit before it is told to come back; so many fits are kept.
+# A request waits so many seconds for a fit before the client has to ask again; so many fits are kept.
 _PATIENCE, _MOST_KEPT = 0.5, 4
 
 Make = Callable[[Callable[[Round], None]], Any]

@@ -45,7 +45,7 @@ class Representativeness:
         columns = np.column_stack([proba.max(axis=1), proba])
         known, others = columns[at], columns[rest]
         distance = np.array([_distance(*pair) for pair in zip(known.T, others.T, strict=True)])
-        given = proba.max(axis=0) > 0  # a class that nobody gave has no probability to compare with
+        given = proba.max(axis=0) > 0  # a class that no one gave has no probability to compare with
         answered = np.bincount(answers, minlength=proba.shape[1]) / len(answers)
         distance[1:] = np.maximum(distance[1:], np.where(given, answered - others[:, 1:].mean(axis=0), 0.0))
         largest = int(np.argmax(distance))

@@ -36,7 +36,7 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str
 
 
 def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[Any]) -> Floats | str | None:
-    """What `class_weight` says of some classes; it may name others that the labels declare."""
+    """What `class_weight` states of some classes; it may name others that the labels declare."""
     assert labels.classes is not None
     checked = check_class_weight(class_weight, labels.classes)
     if checked is None or isinstance(checked, str):
@@ -86,7 +86,7 @@ class Leaders:
 def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Floats:
     """The weight of each class for the current consensus of (n_examples, n_classes) and weights of examples.
 
-    If balanced, every class gets the same total, and the examples keep theirs; a class that nobody is in has weight 1.
+    If balanced, every class gets the same total, and the examples keep theirs; a class that no one is in has weight 1.
     """
     if not isinstance(checked, str):
         return checked

@@ -18,7 +18,7 @@ _UNLIKELY = 0.01
 class Curriculum:
     """The weights of every round; a model asks it, the first round being 1.
 
-    Give easiness a share with `share`, or override `weights` for anything else; say in `settled` from when on the
+    Give easiness a share with `share`, or override `weights` for anything else; state in `settled` from when on the
     weights may be taken to stay as they are.
 
     Examples
@@ -325,7 +325,7 @@ class SelfPaced(Curriculum):
         hardness = -easiness if losses is None else losses
         threshold = np.quantile(hardness, admitted, method="inverted_cdf", weights=sample_weight)
         weights = np.where(hardness <= threshold, easiness, 0.0)
-        return weights if weights.any() else easiness  # so steep that nobody who is admitted has any weight
+        return weights if weights.any() else easiness  # so steep that no one who is admitted has any weight
 
     def settled(self, t: int, tol: float) -> bool:
         """Whether all examples take part.

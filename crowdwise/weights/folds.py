@@ -19,7 +19,7 @@ from sklearn.model_selection import check_cv
 
 from crowdwise._arrays import Array, Bools, Codes, Floats, Positions
 from crowdwise._limits import ENOUGH_EXAMPLES
-from crowdwise._threads import each_block
+from crowdwise._threads import COSTLY, each_block
 from crowdwise.labels._encode import smallest_integer_type
 
 Keys = NDArray[np.uint64]
@@ -30,8 +30,6 @@ _SOME_ROWS = 2000
 # Rows that are scaled at a time, and bytes of rows that are hashed, so that all of their columns stay in the cache.
 _SCALED_ROWS = 2**10
 _HASHED_BYTES = 2**20
-# What it costs to hash a value, in multiplications.
-_HASHING = 50.0
 # Two rows whose places differ by less than this, relative to the range, are taken to tie.
 _ROUNDING = 1e-9
 
@@ -149,7 +147,7 @@ def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
 def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> Codes:
     """A fold for every row by a hash of its first columns, whatever rows it comes with.
 
-    `telling_columns` says how many columns are looked at.
+    `telling_columns` is how many columns are looked at.
     """
     keys = _row_keys(X if n_columns == X.shape[1] else X[:, :n_columns], seed)
     fold = np.empty(len(keys), dtype=smallest_integer_type(n_folds))
@@ -157,7 +155,7 @@ def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> Codes:
     def draw(block: slice) -> None:
         fold[block] = keys[block] % np.uint64(n_folds)
 
-    each_block(draw, len(keys), _HASHING * len(keys))
+    each_block(draw, len(keys), COSTLY * len(keys))
     return fold
 
 
@@ -214,7 +212,7 @@ def _row_keys(X: Any, seed: int) -> Keys:
             key[block] += _stir(_bits(column) * factor)
         key[block] = _stir(key[block])
 
-    each_block(hash_rows, len(key), _HASHING * X.size)
+    each_block(hash_rows, len(key), COSTLY * X.size)
     return key
 
 

@@ -97,7 +97,7 @@ def choose_steepness(
     """The steepness with which held-out examples that annotators agree on are ranked best; the least of equal ones.
 
     `scores_of` makes of weights of the examples scores of models that have not seen the example, one column for two
-    classes, else one per class. `weight` says how often each example counts in the rankings. Whole numbers are counts:
+    classes, else one per class. `weight` is how often each example counts in the rankings. Whole numbers are counts:
     the choice is that of repeated examples. Of others only ratios matter.
     """
     count, tally = np.ones(len(labels)) if weight is None else counts_of(weight), labels._tally
@@ -107,4 +107,4 @@ def choose_steepness(
         scores = scores_of(example_weights(disagreement, steepness))[easiest]
         scores = np.round(scores / (float(np.abs(scores).max(initial=0.0)) * _TIED or 1.0))
         ranked.append(ranking(scores, tally[easiest].argmax(axis=1), tally.shape[1], count[easiest]))
-    return STEEPNESSES[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
+    return STEEPNESSES[int(np.argmax(np.nan_to_num(ranked, nan=-np.inf)))]

@@ -1,7 +1,7 @@
 """Every table and figure of the paper, by name.
 
 Each leaves a directory with the rows (CSV), the table (Markdown and LaTeX) or the picture (PNG and PDF), and a
-``run.json`` that says what was run.
+``run.json`` that records what was run.
 """
 
 from __future__ import annotations

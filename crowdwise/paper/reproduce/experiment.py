@@ -41,7 +41,7 @@ class Options:
     data : Path or None, default=None
         Of protocol: a LIBSVM or CSV file with features and the true classes.
     truth : str or None, default=None
-        The column of a CSV file with the true classes; None means the one whose name says so.
+        The column of a CSV file with the true classes; None means the one named for it.
     clarities : tuple of float or None, default=None
         Of protocol: values of the paper's p; None means 1.
     quick : bool, default=False

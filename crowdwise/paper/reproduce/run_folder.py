@@ -25,7 +25,7 @@ _NOTE = "run.json"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The directory of a run that this process holds; `stamp` says what its rows depend on, such as the seed."""
+    """The directory of a run that this process holds; `stamp` is what its rows depend on, such as the seed."""
 
     path: Path
     stamp: str = ""
@@ -52,7 +52,7 @@ class RunFolder:
 def open_run(
     path: Path, experiment: str, binding: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Iterator[RunFolder]:
-    """Hold a directory while an experiment fills it, and leave a ``run.json`` that says what was run.
+    """Hold a directory while an experiment fills it, and leave a ``run.json`` that records what was run.
 
     Parameters
     ----------

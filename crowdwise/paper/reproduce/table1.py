@@ -1,4 +1,4 @@
-"""Table 1: what ten simulated annotators say about examples from one end of the line to the other."""
+"""Table 1: what ten simulated annotators answer for examples from one end of the line to the other."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Pairs:
         """The vector b."""
         total, diagonal = similarity.quadratic(self.signs), abs(self.signs).T @ similarity.diagonal
         b = self.mean(total, diagonal, self.answered)
-        return np.nan_to_num(b, nan=0.0)  # a single label says nothing
+        return np.nan_to_num(b, nan=0.0)  # a single label carries no information
 
 
 def solve_box(agreement: Floats, alignment: Floats) -> Floats:

@@ -100,7 +100,7 @@ def estimate_labels(
     Returns
     -------
     expertise : ndarray of shape (n_annotators,)
-        In [0, 1]; 1 for all if the labels of nobody line up with the features; NaN for annotators without labels.
+        In [0, 1]; 1 for all if the labels of no one line up with the features; NaN for annotators without labels.
     signs : ndarray of shape (n_examples,)
         -1 (first class), +1 (second class), or 0 for a tie and where all expertise is 0.
 
@@ -112,7 +112,7 @@ def estimate_labels(
     """
     X, crowd = read_crowd(X, labels)
     expertise = alignment_expertise(X, crowd, kernel, random_state=random_state)
-    if not np.nansum(expertise) > 0:  # nobody lines up with the features: trust all alike
+    if not np.nansum(expertise) > 0:  # no one lines up with the features: trust all alike
         expertise = np.where(np.isnan(expertise), np.nan, 1.0)
     return expertise, weighted_majority(label_signs(crowd), expertise)
 

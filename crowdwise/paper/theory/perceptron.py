@@ -58,7 +58,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     ----------
     order : {"disagreement", "margin", "given", "random"}, default="disagreement"
         From the least disputed example to the most; from the largest margin to the smallest; as the rows come,
-        or as `curriculum` in `fit` says; or shuffled anew for every epoch.
+        or as `curriculum` in `fit` states; or shuffled anew for every epoch.
     n_epochs : int, default=10
         The most passes over the examples; a pass without a mistake is the last.
     average : bool, default=False
