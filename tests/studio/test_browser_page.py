@@ -30,7 +30,7 @@ def test_the_first_screen_says_something_and_the_token_is_nowhere_to_be_seen(ope
     sentences = page.locator(".lead p")
     sentences.nth(2).wait_for()
     assert "Next, " in sentences.nth(2).inner_text()
-    assert page.locator(".numbers dd").count() == 4
+    assert page.locator(".numbers dd").count() == 5
     assert page.locator(".doors .door").count() == 3
     assert address_of(page) == "/"
     assert served.token not in page.content()
