@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from sklearn.base import clone
@@ -108,7 +109,7 @@ class Session:
         self._done: dict[str, list[Answered]] = {}
         self._given_truth = np.full(len(crowd), -1) if crowd.truth is None else crowd.truth
         self._truth = np.array(self._given_truth)
-        self._rank = np.random.default_rng(random_state).random(len(self.labels))
+        self._seed = random_state
         self._lock = threading.RLock()
         self._version, self._fitted_version = 0, -1
         self._fitted: Any = None
@@ -466,16 +467,18 @@ class Session:
         """All examples in the order in which they are offered; ties at random."""
         if rule == "classifier" and self.model is None:
             raise ValueError('rule="classifier" needs a model of features: Session(labels, X, model=...).')
+        # Everybody has an order of their own, so that people who answer a random draw cover more examples.
+        rank = np.random.default_rng([self._seed, crc32(person.encode("utf-8", "surrogatepass"))]).random(len(self.labels))
         result = None if rule in ("random", "check") else self.result
         if result is None:
-            return np.argsort(self._rank)
+            return np.argsort(rank)
         if rule == "uncertain":
             score = -information(result, person, is_expert=person in self.experts)
         elif rule == "easy":
             score = distance_from_stage(result, stage(result, self._done.get(person, [])))
         else:
             score = classifier_margin(result)
-        return np.lexsort((self._rank, np.round(score, 9)))
+        return np.lexsort((rank, np.round(score, 9)))
 
     def _answered(self, person: str) -> Bools:
         labels = self.labels

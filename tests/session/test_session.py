@@ -289,3 +289,11 @@ def test_every_one_of_200_random_answers_and_undos_gives_the_scores_of_a_new_fit
         assert_allclose(talk.fitted.decision_function(X), again.decision_function(X), rtol=1e-8, atol=1e-8)
         assert_allclose(talk.fitted.results_.proba, again.results_.proba, atol=1e-8)
     assert len(talk.people) == 10
+
+
+def test_a_random_draw_is_another_for_everybody_and_stays_the_same():
+    session, again = (Session(texts=["?"] * 50, classes=[0, 1]) for _ in range(2))
+    orders = {person: session.next(person, n=50, rule="random") for person in ("ann", "bob")}
+    assert sorted(orders["ann"]) == sorted(orders["bob"]) == list(range(50))
+    assert orders["ann"] != orders["bob"]
+    assert again.next("ann", n=50, rule="random") == orders["ann"]
