@@ -468,7 +468,9 @@ class Session:
         if rule == "classifier" and self.model is None:
             raise ValueError('rule="classifier" needs a model of features: Session(labels, X, model=...).')
         # Everybody has an order of their own, so that people who answer a random draw cover more examples.
-        rank = np.random.default_rng([self._seed, crc32(person.encode("utf-8", "surrogatepass"))]).random(len(self.labels))
+        rank = np.random.default_rng([self._seed, crc32(person.encode("utf-8", "surrogatepass"))]).random(
+            len(self.labels)
+        )
         result = None if rule in ("random", "check") else self.result
         if result is None:
             return np.argsort(rank)
