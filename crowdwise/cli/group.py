@@ -13,7 +13,7 @@ import crowdwise
 # A module of this package, and the first line of its help.
 COMMANDS = {
     "fit": "Learn from labels, and from features if there are any.",
-    "check": "Say what is in labels and features, and what is wrong.",
+    "check": "Show what is in labels and features, and what is wrong.",
     "consensus": "Print the consensus, one row per example.",
     "annotators": "Print how good each annotator is.",
     "agreement": "Print how far annotators agree.",
