@@ -40,6 +40,7 @@ class LabelsOnlyFit:
     n_compared: float  # of votes with those of others on the same example, and how often they agree
     n_agreed: float
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
+    compared: Floats  # (n_annotators,): share of the labels of each that can be compared with those of others
     comparable: bool  # whether two annotators share an example
     correlation: float  # of two labels of an example, as classes or levels, beyond its class; and its standard error
     correlation_error: float
@@ -100,7 +101,8 @@ def fit_labels(
     most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
-        annotators = Annotators.of_counts(used.counts, model, first.votes, compared)
+        counts = np.where(compared[:, np.newaxis, np.newaxis] > 0, used.counts, 0.0)
+        annotators = Annotators.of_counts(counts, model, first.votes, compared)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
         last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
@@ -111,7 +113,7 @@ def fit_labels(
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
-        posterior, first.votes, float(first.seen.sum()), float(first.agreed.sum()), merit, comparable,
+        posterior, first.votes, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, comparable,
         *correlation_of(residual), last_anchor, votes, np.array(objective),
         change <= tol or max_rounds is None, change,
     )  # fmt: skip

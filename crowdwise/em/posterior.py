@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdwise._arrays import Bools, Floats, Positions
 from crowdwise.crowd.vote_sharing import LabelPairs, VoteSharing
-from crowdwise.em.confusion import AnnotatorModel, Incidence, answers_of
+from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared, answers_of
 from crowdwise.probabilities import expectation
 from crowdwise.rows.chunks import Chunk
 
@@ -138,18 +138,17 @@ class Annotators:
         """Estimated from how often each gave every answer to examples of every class.
 
         `given` is how often each class was given, if counts are of some labels only; `compared` the share of each
-        annotator's labels that can be compared with those of others. As to the rest they answer as the crowd does,
-        unless the model draws annotators of few labels towards the crowd by itself.
+        annotator's labels that can be compared with those of others. As to the rest annotators are drawn towards the
+        crowd, whether the model does that or not.
         """
-        if compared is None or (compared == 1).all():
-            crowd = model.crowd(counts, given)
-            return cls(model.estimate(counts, crowd), crowd)
-        share = compared[:, np.newaxis, np.newaxis]
-        counts = np.where(share > 0, counts, 0.0)
         crowd = model.crowd(counts, given)
+        estimate = model.estimate(counts, crowd)
+        if compared is None or (compared == 1).all():
+            return cls(estimate, crowd)
         if np.allclose(model.estimate(np.zeros_like(counts[:1]), crowd)[0], crowd):
-            return cls(model.estimate(counts, crowd), crowd)
-        return cls(share * model.estimate(counts, crowd) + (1 - share) * crowd, crowd)
+            return cls(estimate, crowd)
+        share = compared[:, np.newaxis, np.newaxis]
+        return cls(share * estimate + (1 - share) * Shared().estimate(counts, crowd), crowd)
 
     @property
     def has_abstentions(self) -> bool:

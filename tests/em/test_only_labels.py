@@ -6,6 +6,7 @@ from all_models import CLASSIFIERS, new, over, quiet
 from marks import in_slow_run
 
 from crowdwise import CrowdLabels
+from crowdwise.em import Confusion, OneCoin
 
 # How far the means of two classes are apart, in standard deviations.
 GAPS = {"useless": 0.0, "weak": 0.8, "good": 4.0}
@@ -30,13 +31,13 @@ def few_labels(seed, n_annotators, n_classes, overlap, features, right, n_exampl
     return X, CrowdLabels.from_matrix(matrix, classes=range(n_classes)), first, truth
 
 
-def gains(name, n_classes, overlap, features, accuracies):
+def gains(name, n_classes, overlap, features, accuracies, crowds=(2, 12), **settings):
     """How much more of the consensus is right than of the first labels, for few and many annotators."""
     found = []
     for seed, right in enumerate(accuracies):
-        for n_annotators in (2, 12):
+        for n_annotators in crowds:
             X, labels, first, truth = few_labels(seed, n_annotators, n_classes, overlap, features, right)
-            consensus = new(name).fit(X, labels).results_.label
+            consensus = new(name, **settings).fit(X, labels).results_.label
             found.append((consensus == truth).mean() - (first == truth).mean())
     return found
 
@@ -50,6 +51,23 @@ def test_the_consensus_is_as_right_as_good_labels(name, n_classes, overlap, feat
     found = gains(name, n_classes, overlap, features, [0.9, 0.935, 0.96])
     assert np.mean(found) > -0.02
     assert np.min(found) > -0.05
+
+
+@quiet
+@over(["aggregate", "logistic", "any"], slow=["any"])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin()], ids=["confusion", "one coin"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_matrices_that_are_not_drawn_to_the_crowd_lose_no_labels(name, model, n_classes, overlap):
+    found = gains(name, n_classes, overlap, "useless", [0.9, 0.96], crowds=(2, 40), annotator_model=model)
+    assert np.min(found) > -0.02
+
+
+@quiet
+@over(["logistic", "any"], slow=["any"])
+def test_independent_errors_lose_no_labels_that_nothing_can_confirm(name):
+    settings = {"annotator_model": Confusion(), "errors_in_common": False}
+    assert np.min(gains(name, 4, 0.0, "useless", [0.9, 0.96], crowds=(2, 40), **settings)) > -0.02
 
 
 @quiet
