@@ -25,8 +25,7 @@ from crowds import answers_of, peers_python, run_method
 from tables import Place, Run, parser
 from trust_sets import FAMILIES, Crowd, all_rows, draws
 
-PAGES = ("README.md", "docs/evidence/index.md")
-PLACES = {part: [Place(page, f"beside {part}") for page in PAGES] for part in ("labels", "features")}
+PLACES = {part: Place("README.md", f"beside {part}") for part in ("labels", "features")}
 VOTES, DEFAULT = "crowdwise majority", "crowdwise default"
 TITLES = {
     VOTES: "majority vote",
@@ -108,8 +107,7 @@ def table(run: Run, part: str, pythons: dict[str, str], limit: float) -> None:
             rows.append([TITLES[method], *cells])
     what = "labels alone" if part == "labels" else "labels and features"
     note = f"{len(crowds)} public sets: mean accuracy, worst difference, mean calibration error, CPU seconds of all."
-    for place in PLACES[part]:
-        run.table(place, (what, *COLUMNS), rows, note)
+    run.table(PLACES[part], (what, *COLUMNS), rows, note)
 
 
 def main() -> None:
@@ -118,7 +116,7 @@ def main() -> None:
     arguments.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
     arguments.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
     options = arguments.parse_args()
-    run = Run(options, [place for part in options.parts for place in PLACES[part]])
+    run = Run(options, [PLACES[part] for part in options.parts])
     os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that fit
     pythons = {"ours": sys.executable}
     if not options.quick:

@@ -107,11 +107,10 @@ def bold_best(cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Found:
-    """A table of a page: its name, its columns (none if it is text), and whether its numbers are yet to be replaced."""
+    """A table of a page: its name, and its columns (none if it is text)."""
 
     name: str
     columns: list[str]
-    is_earlier: bool
 
 
 def tables_in(text: str) -> Iterator[Found]:
@@ -119,7 +118,7 @@ def tables_in(text: str) -> Iterator[Found]:
     for name, inside in re.findall(rf"<!-- table: (.*?) -->\n(.*?){END}", text, flags=re.DOTALL):
         head = next((line for line in inside.splitlines() if line.startswith("|")), "")
         columns = [cell.strip() for cell in head.strip("|").split("|")] if head else []
-        yield Found(name, columns, "<sub>Earlier numbers" in inside)
+        yield Found(name, columns)
 
 
 def parser(doc: str, parts: Iterable[str] = (), *, writes: bool = True) -> argparse.ArgumentParser:

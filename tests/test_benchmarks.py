@@ -79,8 +79,7 @@ def test_a_benchmark_runs_and_has_the_columns_of_its_page(script, tables, reques
     printed = {table.name: table.columns for table in tables.tables_in(done.stdout)}
     on_pages = {name: table for name, table in tables_of_pages(tables, script).items() if name not in TABLES_OF_DATA}
     assert printed.keys() == on_pages.keys()
-    # Earlier numbers may have other columns, until they are replaced.
-    present = {name: table.columns for name, table in on_pages.items() if not table.is_earlier}
+    present = {name: table.columns for name, table in on_pages.items()}
     # Without data, a table of data sets has fewer columns.
     fewer = {name: [column for column in columns if column in printed[name]] for name, columns in present.items()}
     assert {name: printed[name] for name in present} == (present if script not in COLUMNS_OF_DATA else fewer)

@@ -47,6 +47,73 @@ ROOMS = {
     "model_selection": ["balanced_subsample", "crowd_scorer"],
     "weights": ["Curriculum", "Fading", "Fixed", "SelfPaced", "Smooth"],
 }
+# Of other modules that users import from; some of these are everyday names, too.
+FURTHER = {
+    "datasets": ["CROWD_NAMES", "LIBSVM_NAMES", "data_directory", "fetch_crowd", "fetch_libsvm"],
+    "formats": [
+        "CONSENSUS_FORMATS",
+        "FORMATS",
+        "LABEL_FORMATS",
+        "LabelFile",
+        "convert",
+        "read",
+        "write",
+        "write_labels",
+    ],
+    "paper.reproduce": ["EXPERIMENTS", "PROTOCOL", "Options", "Report", "reproduce"],
+    "paper.theory": [
+        "EasyFirstPerceptron",
+        "MarginEstimates",
+        "MistakeBound",
+        "Regions",
+        "alignment_expertise",
+        "ball_averages",
+        "ball_radii",
+        "break_even_spread",
+        "count_regions",
+        "deviation",
+        "equal_mistakes_bound",
+        "estimate_labels",
+        "estimate_margins",
+        "feed",
+        "improvement",
+        "label_signs",
+        "laguerre_samuelson",
+        "margin_upper_bounds",
+        "mistake_bound",
+        "nested_ball_margins",
+        "noise_factors",
+        "noisy_bound",
+        "novikoff_bound",
+        "progress",
+        "regions",
+        "simulate_ball_annotators",
+        "spread_bound",
+        "weighted_majority",
+    ],
+    "plots": [
+        "AccuracyDisplay",
+        "AnnotatorsDisplay",
+        "ConfusionDisplay",
+        "DisagreementDisplay",
+        "EasyToHardDisplay",
+        "KappaDisplay",
+        "MarginDisplay",
+    ],
+    "results": [
+        "Choice",
+        "Comparison",
+        "Consensus",
+        "ErrorCorrelation",
+        "FitResults",
+        "NextLabels",
+        "RatingConsensus",
+        "compare",
+        "error_correlation",
+        "suggest_labels",
+    ],
+    "session": ["Journal", "Session"],
+}
 # Not em: the methods of models of annotators are described once, in `em.confusion.AnnotatorModel`.
 MODULES = ["crowdwise", "crowdwise.crowd", "crowdwise.model_selection", "crowdwise.paper.theory", "crowdwise.weights"]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2", "skops"]
@@ -134,6 +201,11 @@ def test_the_names_of_a_subject_are_these_and_none_is_a_module(room):
         assert not inspect.ismodule(getattr(module, name)), name
         assert not (hasattr(module, "__path__") and importlib.util.find_spec(f"crowdwise.{room}.{name}")), name
         assert name not in crowdwise.__all__
+
+
+@pytest.mark.parametrize("module", FURTHER)
+def test_the_names_of_other_modules_are_these(module):
+    assert list(importlib.import_module(f"crowdwise.{module}").__all__) == FURTHER[module]
 
 
 def test_the_version_is_a_version():
