@@ -133,22 +133,29 @@ class Annotators:
 
     @classmethod
     def of_counts(
-        cls, counts: Floats, model: AnnotatorModel, given: Floats | None = None, compared: Floats | None = None
+        cls,
+        counts: Floats,
+        model: AnnotatorModel,
+        given: Floats | None = None,
+        compared: Floats | None = None,
+        *,
+        with_classifier: bool = False,
     ) -> Annotators:
         """Estimated from how often each gave every answer to examples of every class.
 
         `given` is how often each class was given, if counts are of some labels only; `compared` the share of each
-        annotator's labels that can be compared with those of others. As to the rest annotators are drawn towards the
-        crowd, whether the model does that or not.
+        annotator's labels that can be compared with those of others. As to the rest they answer as the crowd does, or
+        as those who are drawn towards it if a classifier can judge them; unless the model does that by itself.
         """
         crowd = model.crowd(counts, given)
-        estimate = model.estimate(counts, crowd)
+        confusion = model.estimate(counts, crowd)
         if compared is None or (compared == 1).all():
-            return cls(estimate, crowd)
-        if np.allclose(model.estimate(np.zeros_like(counts[:1]), crowd)[0], crowd):
-            return cls(estimate, crowd)
-        share = compared[:, np.newaxis, np.newaxis]
-        return cls(share * estimate + (1 - share) * Shared().estimate(counts, crowd), crowd)
+            return cls(confusion, crowd)
+        if not np.allclose(model.estimate(np.zeros_like(counts[:1]), crowd)[0], crowd):
+            share = compared[:, np.newaxis, np.newaxis]
+            rest = Shared().estimate(counts, crowd) if with_classifier else crowd
+            confusion = share * confusion + (1 - share) * rest
+        return cls(confusion, crowd)
 
     @property
     def has_abstentions(self) -> bool:

@@ -318,7 +318,7 @@ def fit_with_features(
         judging = only_votes(labels_fit, sample, scores_of, consensus, offsets=offsets) if scaled else consensus
         sums = tally(chunks, counting, judging, with_classifier=True)
         sums = anchored(sums, labels_fit.votes, labels_fit.anchor)
-        annotators = Annotators.of_counts(sums.counts, model, compared=labels_fit.compared)
+        annotators = Annotators.of_counts(sums.counts, model, None, labels_fit.compared, with_classifier=True)
         if scaled:
             likelihood = counting.incidence(sample).log_likelihood(annotators.confusion)
             scaling = fit_scaling(scores_of(sample), likelihood, sample.weight, offsets=offsets)
