@@ -150,7 +150,7 @@ class AccuracyDisplay(_Display):
 
 @dataclass(eq=False, repr=False)
 class AnnotatorsDisplay(_FitDisplay):
-    """The estimated accuracy of annotators with 95% intervals, or for ratings their expertise; best first.
+    """The estimated accuracy of annotators with 95% intervals; of levels and ratings their expertise; best first.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class AnnotatorsDisplay(_FitDisplay):
         return cls(annotator_columns(fit))
 
     def _draw(self, ax: Any) -> None:
-        what = "accuracy" if "accuracy" in self.columns else "expertise"
+        what = "accuracy" if "accuracy_low" in self.columns else "expertise"
         value = np.asarray(self.columns[what])
         order = np.argsort(-np.nan_to_num(value, nan=-1.0), kind="stable")
         order = order[~np.isnan(value[order])]

@@ -80,6 +80,20 @@ class Raters(FrozenArrays):
         errors = np.average(self.error**2, weights=self.n_labels)
         return float((squares.sum() + 2 * errors) / (len(squares) + 2))
 
+    @property
+    def expertise(self) -> Floats:
+        """How much a rating of each annotator counts: their error in the unit of true ratings, as a precision.
+
+        Zero where ratings do not rise with the true ones: nearly constant ratings have small errors and say nothing.
+        """
+        return np.where(self.n_labels > 0, (np.maximum(self.slope, 0.0) / self.error) ** 2, np.nan)
+
+    @property
+    def correlation(self) -> Floats:
+        """Of each annotator's ratings with the true ones."""
+        signal = self.slope * np.sqrt(self.variance)
+        return np.asarray(signal / np.hypot(signal, self.error))
+
     def consensus(self, labels: CrowdLabels) -> tuple[Floats, Floats]:
         """The true rating of every example and its standard deviation, by labels of the same annotators."""
         above, variance = self.true_ratings(labels)
@@ -114,6 +128,10 @@ class Raters(FrozenArrays):
             columns |= {name: value, f"{name}_low": value - HALF_WIDTH * std, f"{name}_high": value + HALF_WIDTH * std}
         low, high = self.error_interval()
         columns |= {"spread": self.error, "spread_low": low, "spread_high": high}
+        # By Fisher's transformation.
+        centre, half = np.arctanh(self.correlation), HALF_WIDTH / np.sqrt(np.maximum(self.n_labels - 3, 1))
+        columns |= {"correlation": self.correlation}
+        columns |= {"correlation_low": np.tanh(centre - half), "correlation_high": np.tanh(centre + half)}
         columns |= {"limits_low": self.limits[0], "limits_high": self.limits[1]}
         return {name: np.where(self.n_labels > 0, column, np.nan) for name, column in columns.items()}
 
@@ -140,13 +158,13 @@ def rating_results(training: TrainingSet, raters: Raters) -> FitResults:
     return FitResults(
         annotators=labels.annotators,
         n_labels=labels.labels_per_annotator,
-        expertise=np.where(raters.n_labels > 0, raters.error**-2.0, np.nan),
+        expertise=raters.expertise,
         accuracy=None,
         annotator_flags=flag_annotators(labels, raters.slope, labels.labels_per_annotator),
         offset=np.where(raters.n_labels > 0, raters.offset, np.nan),
         spread=np.where(raters.n_labels > 0, raters.error, np.nan),
         effective_votes=float(per_example[per_example > 0].mean()),
-        crowd_expertise=float(np.average(raters.error**-2.0, weights=raters.n_labels)),
+        crowd_expertise=float(np.average(np.nan_to_num(raters.expertise), weights=raters.n_labels)),
         raters=raters,
         n_examples=len(labels),
         consensus=consensus,

@@ -13,8 +13,8 @@ from crowdwise._limits import ENOUGH_TRUTHS
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
-from crowdwise.reporting._words import NAMED, percent, short_percent, some_of
-from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
+from crowdwise.reporting._words import NAMED, decimal, percent, short_percent, some_of
+from crowdwise.reporting.fit import Fit, Summary, excerpt, listed, named, plain
 
 # Annotators in the table and in the chart. Matrices of more classes would fill a page; the most frequent confusions are
 # listed instead, as many as places where an annotator stands alone.
@@ -24,10 +24,12 @@ _SCORES = {
     "accuracy": "estimated accuracy",
     "truth_accuracy": "accuracy on known answers",
     "spread": "spread around their offsets",
+    "correlation": "correlation with the consensus",
 }
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
+ROUGH = "a rough guess from two annotators, which known answers would replace"
 PAGES = (("annotators", "Annotators"),)
 
 
@@ -124,7 +126,8 @@ def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
         said, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
     else:
         said, label = named(labels.classes[labels.values[j]]), named(fit.results.label[i])
-    return {"example": named(fit.results.examples[i]), "said": said, "label": label}
+    row = {"example": named(fit.results.examples[i]), "said": said, "label": label}
+    return row if fit.texts is None or fit.texts[i] is None else row | {"text": excerpt(str(fit.texts[i]))}
 
 
 def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
@@ -175,7 +178,10 @@ def columns(summary: Summary) -> list[Column]:
     known = set(rows[0]) if rows else set()
     if "truth_accuracy" in known:
         known.discard("agrees_with_consensus")
-    return [column for column in _COLUMNS if column.key in known]
+    if "spread" not in known:
+        return [column for column in _COLUMNS if column.key in known]
+    known -= {"accuracy", "expertise"}  # offset, spread and correlation are compared instead; a phone has room for them
+    return [column._replace(wide=column.wide or column.key == "labels") for column in _COLUMNS if column.key in known]
 
 
 def _accuracy_span(row: dict[str, Any]) -> Markup:
@@ -192,6 +198,7 @@ _COLUMNS = (
     Column("Offset", "offset", "{:+.2f}".format, "how much higher than the consensus their labels are on average"),
     Column("Slope", "slope", "{:.2f}".format, "by how much their rating rises if the true one rises by one", True),
     Column("Spread", "spread", "{:.2f}".format, "standard deviation of their labels after the offset"),
+    Column("Correlation", "correlation", "{:.2f}".format, "with the consensus"),
     Column("Rank correlation", "rank_correlation", "{:.2f}".format, "Spearman's, with the consensus", True),
     Column("Limits", "limits_low", "{:+.2f}".format, "limits of agreement: 95% of their differences lie between", True),
 )
@@ -228,7 +235,7 @@ def _compared(summary: Summary, rows: list[dict[str, Any]]) -> tuple[str, list[d
     A harsh one is seldom right and may be consistent; only known answers show errors that annotators have in common.
     """
     if not rows or rows[0].get("spread") is not None:
-        return "spread", rows
+        return "correlation" if summary["kind"] == "rating" else "spread", rows
     at_random = (summary["truth_check"] or summary["quality"]["known"] or {}).get("at_random", False)
     measured = [row for row in rows if at_random and row.get("truths", 0) >= ENOUGH_TRUTHS]
     if len(measured) > 1:
@@ -242,15 +249,18 @@ def chart(summary: Summary) -> Markup | None:
     if len(rows) < 2 or not summary["comparable"]:
         return None
     if score == "spread":
-        return _offsets(summary, rows)
+        return _offsets(rows)
     if score == "expertise" or any(row.get(score) is None for row in rows):
         return None
-    low, axis = math.floor(10 * min(row[f"{score}_low"] for row in rows)) / 10, _SCORES[score]
+    low, axis = math.floor(5 * min(row[f"{score}_low"] for row in rows)) / 5, _SCORES[score]
     shown = [
-        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], percent(row[score]), _kind(row))
+        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], _form(score, row), _kind(row))
         for row in rows
     ]
-    return interval_rows(shown, (low, 1.0), share_ticks(low), f"{axis.capitalize()} of annotators.", axis)
+    ticks = share_ticks(low)
+    if score == "correlation":
+        ticks = [(at, decimal(at, 1)) for at, _ in ticks]
+    return interval_rows(shown, (low, 1.0), ticks, f"{axis.capitalize()} of annotators.", axis)
 
 
 def _kind(row: dict[str, Any]) -> str:
@@ -263,16 +273,16 @@ def _in_chart(summary: Summary) -> tuple[str, list[dict[str, Any]]]:
     return score, rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
 
 
-def _offsets(summary: Summary, rows: list[dict[str, Any]]) -> Markup:
-    """How far annotators of levels or ratings are above the consensus, with the spread of their labels."""
+def _offsets(rows: list[dict[str, Any]]) -> Markup:
+    """How far annotators of levels are above the consensus, with the spread of their labels."""
     ends = [(row["offset"] - row["spread"], row["offset"] + row["spread"]) for row in rows]
     most = max(abs(end) for pair in ends for end in pair) or 1.0
     shown = [
-        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}", _kind(row))
+        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}".replace("-", "−"), _kind(row))
         for row, pair in zip(rows, ends, strict=True)
     ]
     ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    axis = f"{_unit(summary).strip()} above the consensus".strip()
+    axis = "levels above the consensus"
     return interval_rows(shown, (-most, most), ticks, f"Offset and spread of annotators, {axis}.", f"{axis}, ± spread")
 
 
@@ -285,8 +295,11 @@ def chart_words(summary: Summary) -> str:
     (score, rows), half = _in_chart(summary), _MOST_IN_CHART // 2
     which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
     flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
-    ends = "the spread of their labels" if score == "spread" else "95% intervals"
-    return f"Annotators, with {ends}.{which}{flags}"
+    what = "Annotators, with 95% intervals"
+    if score == "spread":
+        what = "Offset of each annotator, with the spread of their labels around it"
+    rough = f" {ROUGH[0].upper()}{ROUGH[1:]}." if _is_rough(summary, score) else ""
+    return f"{what}.{which}{flags}{rough}"
 
 
 def number(summary: Summary) -> dict[str, Any]:
@@ -304,7 +317,7 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
         if row["flags"]:
             by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
     groups = [f"{some_of(names)}: {flags.replace(_ADVERSE, _chance_words(names))}" for flags, names in by_flags.items()]
-    more = ["and more"] if len(groups) > NAMED else []
+    more = [f"and {len(groups) - NAMED} more (see the report)"] if len(groups) > NAMED else []
     return [("Annotators", _best_and_worst(summary, rows)), ("Flagged", "; ".join([*groups[:NAMED], *more]))]
 
 
@@ -314,24 +327,50 @@ def _best_and_worst(summary: Summary, rows: list[dict[str, Any]]) -> str:
         return ""
     best, worst = next((row for row in rows if _ADVERSE not in row["flags"]), rows[0]), rows[-1]
     if score != "expertise":
-        ends = (best, worst) if score == "spread" else (worst, best)
-        if ends[0][f"{score}_high"] >= ends[1][f"{score}_low"]:
-            values = [f"{row[score]:.2g}" if score == "spread" else percent(row[score]) for row in ends]
+        low, high = (best, worst) if score == "spread" else (worst, best)
+        if low[f"{score}_high"] >= high[f"{score}_low"]:
+            ends = " to ".join(dict.fromkeys(_form(score, row) for row in (low, high)))
             unit = _unit(summary) if score == "spread" else ""
-            return f"no clear difference ({_SCORES[score]} {' to '.join(dict.fromkeys(values))}{unit})"
+            return f"no clear difference ({_SCORES[score]} {ends}{unit}){_biased(summary, rows)}"
+    if _is_rough(summary, score):
+        return f"{_scored(summary, best)}; {_scored(summary, worst)}; {ROUGH}"
     return f"best {_scored(summary, best)}; worst {_scored(summary, worst)}"
+
+
+def _is_rough(summary: Summary, score: str) -> bool:
+    """Whether two annotators are compared with nothing but each other."""
+    alone = summary["size"]["annotators"] == 2 and not summary["model"]["uses_features"]
+    return alone and score != "truth_accuracy"
+
+
+def _form(score: str, row: dict[str, Any], end: str = "") -> str:
+    value = row[score + end]
+    if "accuracy" in score:
+        return percent(value)
+    return decimal(value) if score == "correlation" else f"{value:.2g}"
+
+
+def _biased(summary: Summary, rows: list[dict[str, Any]]) -> str:
+    """Who is harsh or lenient by more than half of their spread: consistent, and still far off."""
+    rows = [row for row in rows if row.get("spread") and abs(row["offset"]) > row["spread"] / 2]
+    return "".join(f"; {row['annotator']} is {_harsh(summary, row)}" for row in rows[:NAMED])
+
+
+def _harsh(summary: Summary, row: dict[str, Any]) -> str:
+    away = f"{abs(row['offset']):.2g}{_unit(summary)}"
+    return f"{'lenient' if row['offset'] > 0 else 'harsh'} by {away}" if abs(row["offset"]) >= 0.05 else "no offset"
 
 
 def _scored(summary: Summary, row: dict[str, Any]) -> str:
     """A name with all that is known about how good it is."""
-    parts = [f"estimated accuracy {percent(row['accuracy'])}"] if row.get("accuracy") is not None else []
-    if row.get("truth_accuracy") is not None:
-        parts.insert(0, f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}")
+    parts = []
     if row.get("spread") is not None:
-        away = f"{abs(row['offset']):.2g}{_unit(summary)}"
-        harsh = (
-            f"{'lenient' if row['offset'] > 0 else 'harsh'} by {away}" if abs(row["offset"]) >= 0.05 else "no offset"
-        )
-        parts = [f"{harsh}, spread {row['spread']:.2g} ({row['spread_low']:.2g} to {row['spread_high']:.2g})"]
+        score = _compared(summary, [row])[0]
+        span = f"{_form(score, row, '_low')} to {_form(score, row, '_high')}"
+        parts += [_harsh(summary, row), f"{score} {_form(score, row)} ({span})"]
+    if row.get("truth_accuracy") is not None:
+        parts.append(f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}")
+    if row.get("accuracy") is not None and row.get("spread") is None:
+        parts.append(f"estimated accuracy {percent(row['accuracy'])}")
     parts = parts or [f"expertise {row['expertise']:.3g}"]
     return f"{row['annotator']} ({', '.join(parts)}, {count(row['labels'], 'label')})"

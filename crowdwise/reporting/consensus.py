@@ -44,7 +44,7 @@ def quality(fit: Fit) -> dict[str, Any]:
     return {
         "by_class": by_class if len(by_class) <= _MOST_CLASSES else None,
         "more_than_given": [{"name": name, "given": n, "consensus": ours} for name, _, n, ours in rows if ours > n],
-        "tied": int(((fit.votes > 0) & (fit.votes < 1)).any(axis=1).sum()),
+        "tied": int(fit.tied.sum()),
         "unsure": int((results.confidence < UNSURE).sum()),
         "unsure_below": UNSURE,
         "by_confidence": np.histogram(results.confidence, N_BINS, (0.0, 1.0))[0].tolist(),
@@ -108,22 +108,16 @@ def _changed(fit: Fit) -> dict[str, Any]:
     """Examples whose consensus is not the majority vote, the surest first; ratings far from the plain mean."""
     results = fit.results
     if results.classes is None:
-        at, tied = np.flatnonzero(fit.labelled), 0
-        first = np.abs(results.label - mean_ratings(fit.labels))
+        at, first = np.flatnonzero(fit.labelled), np.abs(results.label - mean_ratings(fit.labels))
     else:
-        changed, ties = changed_examples(fit)
-        at, tied, first = np.flatnonzero(changed), int(ties.sum()), results.proba.max(axis=1)
-    return listed(len(at), rows_of(fit, at[np.argsort(-first[at], kind="stable")[:MOST_ROWS]])) | {"ties": tied}
+        at, first = np.flatnonzero(changed_examples(fit)), results.proba.max(axis=1)
+    return listed(len(at), rows_of(fit, at[np.argsort(-first[at], kind="stable")[:MOST_ROWS]]))
 
 
-def changed_examples(fit: Fit) -> tuple[Bools, Bools]:
-    """Which examples have a consensus that is not the majority's, and which had a tie that the consensus decides.
-
-    Of those whose answer the fit was given neither.
-    """
-    share = fit.votes[np.arange(len(fit.votes)), fit.results.codes]
-    found = fit.labelled & ~fit.results.has_truth
-    return found & (share == 0), found & (share > 0) & (share < 1)
+def changed_examples(fit: Fit) -> Bools:
+    """Which examples have a majority that the consensus overrides; none of those whose answer the fit was given."""
+    by_majority = fit.votes[np.arange(len(fit.votes)), fit.results.codes] > 0
+    return fit.labelled & ~fit.results.has_truth & ~fit.tied & ~by_majority
 
 
 def quality_sentence(summary: Summary) -> str:
@@ -171,9 +165,9 @@ def _ties_drawn(summary: Summary) -> str:
 
 def changed_words(summary: Summary) -> str:
     """How many answers of the majority the consensus overrides, how many ties it breaks, how many are unsure."""
-    part, quality = summary["changed"], summary["quality"]
-    changed = f"on {count(part['total'], 'example')}" if part["total"] else "nowhere"
-    ties = f" and breaks {count(part['ties'], 'tie')}" if part["ties"] else ""
+    total, quality = summary["changed"]["total"], summary["quality"]
+    changed = f"on {count(total, 'example')}" if total else "nowhere"
+    ties = f" and breaks {count(quality['tied'], 'tie')}" if quality["tied"] else ""
     unsure = count(quality["unsure"], "example is", "examples are") if quality["unsure"] else "no example is"
     return f"overrides the majority {changed}{ties}; {unsure} below {percent(quality['unsure_below'])} confidence"
 
@@ -297,17 +291,16 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
 
 def numbers(summary: Summary) -> list[dict[str, Any]]:
     """The numbers of the first screen: accuracy where it is measured, what is overridden, what is unsure."""
-    quality, part = summary["quality"], summary["changed"]
+    quality = summary["quality"]
     if summary["kind"] == "rating":
         error = {"value": f"{quality['typical_error']:.3g}", "name": "estimated error of a rating"}
         error["note"] = "if annotators err independently"
         if known := quality["known"]:
             error = {"value": f"{known['consensus']:.3g}", "name": "error of a rating"}
             error["note"] = f"root mean square, {count(known['n'], 'known answer')}"
-        single = {"value": f"{summary['size']['single']:,}", "name": "examples with one label"}
-        return [error, single | {"note": "not compared"}]
-    note = f"and {count(part['ties'], 'tie')} broken" if part["ties"] else "no tie to break"
-    changed = {"value": f"{part['total']:,}", "name": "majority answers overridden", "note": note}
+        return [error]
+    note = f"and {count(quality['tied'], 'tie')} broken" if quality["tied"] else "no tie to break"
+    changed = {"value": f"{summary['changed']['total']:,}", "name": "majority answers overridden", "note": note}
     note = f"below {percent(quality['unsure_below'])} confidence"
     unsure = {"value": f"{quality['unsure']:,}", "name": "unsure examples", "note": note, "act": quality["unsure"] > 0}
     return [*_accuracy(summary), changed, unsure]

@@ -1,4 +1,4 @@
-"""Rows about single examples: the most contested ones, what to check next, and all from easy to hard."""
+"""Rows about single examples: what to check next, and all from easy to hard."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import numpy as np
 
 from crowdwise._arrays import Array, Positions, ratio
 from crowdwise._limits import LITTLE_GAIN
-from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._svg import Markup, Plot
 from crowdwise.reporting._words import NAMED
-from crowdwise.reporting.fit import MOST_POINTS, MOST_ROWS, Fit, Summary, evenly, listed, named, plain
+from crowdwise.reporting.fit import MOST_ROWS, SHORT_LENGTH, Fit, Summary, evenly, excerpt, listed, named, plain
 from crowdwise.results.suggest import best_first, information_gain, next_labels
 
-# Rows of the list of all examples, names per answer, and letters of a text, where it is read and beside others.
-_MOST_ORDERED, _MOST_NAMES, _TEXT_LENGTH, _SHORT_LENGTH = 5000, 12, 500, 90
-PAGES = (("contested", "Contested"), ("next", "Check next"), ("order", "Easy to hard"))
+# Rows of the list of all examples, names per answer, and letters of a text where it is read.
+_MOST_ORDERED, _MOST_NAMES, _TEXT_LENGTH = 5000, 12, 500
+PAGES = (("next", "Check next"), ("order", "Easy to hard"))
 
 
 def data(fit: Fit) -> dict[str, Any]:
-    """The most contested examples, those to check next, and all of them in their order."""
-    return {"contested": _contested(fit), "next": _next(fit), "order": _ordered(fit)}
+    """Those to check next, and all of them in their order."""
+    return {"next": _next(fit), "order": _ordered(fit)}
 
 
 def rows_of(fit: Fit, chosen: Positions, *, length: int = _TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
@@ -43,7 +41,7 @@ def rows_of(fit: Fit, chosen: Positions, *, length: int = _TEXT_LENGTH, who: boo
             "easiness": float(weight[i]),
         }
         if fit.texts is not None:
-            row["text"] = None if fit.texts[i] is None else _excerpt(str(fit.texts[i]), length)
+            row["text"] = None if fit.texts[i] is None else excerpt(str(fit.texts[i]), length)
         if fit.shown_truth is not None:
             row["truth"] = fit.shown_truth[i]
         rows.append(row | {"said": _said(fit.labels, i)} if who else row)
@@ -85,17 +83,6 @@ def _answer(value: Any) -> str | float:
     return float(value) if isinstance(value, float) else named(value)
 
 
-def _excerpt(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-def _contested(fit: Fit) -> dict[str, Any]:
-    """Examples with the most disagreement; of equal ones those first of which the consensus is least sure."""
-    order = fit.easy_to_hard[::-1]
-    split = (fit.labels.labels_per_example > 1) & (fit.results.disagreement > 0)
-    return listed(int(split.sum()), rows_of(fit, order[split[order]][:MOST_ROWS]))
-
-
 def _next(fit: Fit) -> dict[str, Any]:
     """What to check next."""
     gain = information_gain(fit.results)
@@ -110,7 +97,7 @@ def _ordered(fit: Fit) -> dict[str, Any]:
     """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
     n = len(fit.labels)
     place = evenly(n, _MOST_ORDERED)
-    rows = rows_of(fit, fit.easy_to_hard[place], length=_SHORT_LENGTH, who=False)
+    rows = rows_of(fit, fit.easy_to_hard[place], length=SHORT_LENGTH, who=False)
     return listed(n, [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
 
 
@@ -144,17 +131,5 @@ def worth_labelling(summary: Summary) -> list[dict[str, Any]]:
 
 def next_words(summary: Summary) -> str:
     """What an expert should check first."""
-    unsure, first = summary["quality"].get("unsure", 0), worth_labelling(summary)[0]
-    of = f" the {count(unsure, 'unsure example')}, starting with" if unsure > 1 else ""
-    return f"have an expert check{of} “{first['example']}” ({first['reason']})"
-
-
-def order_picture(summary: Summary) -> Markup:
-    """Disagreement along the order from easy to hard."""
-    rows = summary["order"]["rows"]
-    heights = [rows[i]["disagreement"] for i in evenly(len(rows), MOST_POINTS)]
-    largest, last = max(1.0, *heights), max(len(heights) - 1, 1)
-    plot = Plot((0, last), (0, largest), height=80)
-    plot.axes("", {0: "easy", last: "hard"}, "disagreement", {0: "0", largest: f"{largest:.3g}"}, grid=[0])
-    plot.shape("polygon", [(0, 0), *enumerate(heights), (last, 0)], "area")
-    return plot.picture("Disagreement of the examples in their order from easy to hard.")
+    first = worth_labelling(summary)[0]
+    return f"have an expert check the least certain examples, starting with “{first['example']}” ({first['reason']})"

@@ -20,9 +20,9 @@ from crowdwise.truths.check import share_interval
 from crowdwise.weights.class_weights import leading_shares
 
 Summary = dict[str, Any]
-# What a page holds at most, so that one of a million examples stays small: letters of a name, rows of a list, points
-# and columns of a picture.
-_NAME_LENGTH, MOST_ROWS, MOST_POINTS, N_BINS = 80, 60, 300, 20
+# What a page holds at most, so that one of a million examples stays small: letters of a name and of a text beside
+# others, rows of a list, points and columns of a picture.
+_NAME_LENGTH, SHORT_LENGTH, MOST_ROWS, MOST_POINTS, N_BINS = 80, 90, 60, 300, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,11 @@ class Fit:
     def votes(self) -> Floats:
         """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
         return leading_shares(self.labels._tally) * self.labelled[:, np.newaxis]
+
+    @cached_property
+    def tied(self) -> Bools:
+        """Which examples have several classes with the most votes, so that there is no majority."""
+        return np.asarray(((self.votes > 0) & (self.votes < 1)).any(axis=1))
 
     @cached_property
     def labelled(self) -> Bools:
@@ -132,6 +137,11 @@ def named(value: Any) -> str:
     """A name, cut in its middle if it is long: names that begin alike, as those of files do, often end differently."""
     text, half = str(value), _NAME_LENGTH // 2
     return text if len(text) <= _NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
+
+
+def excerpt(text: str, length: int = SHORT_LENGTH) -> str:
+    """The beginning of a text."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def listed(total: int, rows: list[dict[str, Any]]) -> dict[str, Any]:

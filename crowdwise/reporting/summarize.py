@@ -119,6 +119,8 @@ def headline(summary: Summary) -> list[str]:
 
 def _enough_labels(summary: Summary) -> str:
     """What to do where no example is unsure."""
+    if not summary["next"]["rows"]:
+        return "nothing to check: every answer is known"
     if summary["size"]["annotators"] == 1:
         return "have a second annotator label some of the examples: one alone cannot be compared with anyone"
     if consensus.calibration_sentence(summary).startswith("Overconfident"):

@@ -17,8 +17,13 @@ from crowdwise.labels._frames import make_frame
 from crowdwise.results.fit_results import FitResults, results_of
 from crowdwise.truths.check import HALF_WIDTH
 
-# What is compared of annotators, the first that both fits have; and whether it is a share.
-_SCORES = {"truth_accuracy": True, "accuracy": True, "spread": False}
+# What is compared of annotators, the first that both fits have with an interval, in words.
+_SCORES = {
+    "truth_accuracy": "accuracy on known answers",
+    "accuracy": "estimated accuracy",
+    "correlation": "correlation with the consensus",
+    "spread": "spread",
+}
 _MOST_NAMED = 3
 
 
@@ -34,7 +39,8 @@ class Comparison:
         Those of both fits: "annotator", labels, score and its interval "before" and "after", "clear" where the two
         intervals do not overlap, and "new_flags".
     score : str
-        What is compared of them: "truth_accuracy" if both have known answers, "accuracy", or "spread" of ratings.
+        What is compared of them: "truth_accuracy" if both have known answers, "accuracy", "correlation" of ratings,
+        "spread" of levels, or "expertise", which has no interval.
     added, removed : list
         Annotators of the second fit only, and of the first only.
     examples : dict of columns
@@ -108,14 +114,12 @@ class Comparison:
     def _changed(self, i: int) -> str:
         def shown(when: str) -> str:
             value, low, high = (float(self.annotators[f"{self.score}{end}_{when}"][i]) for end in ("", "_low", "_high"))
-            if _SCORES[self.score]:
+            if "accuracy" in self.score:
                 return f"{100 * value:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
             return f"{value:.2g} ({low:.2g} to {high:.2g})"
 
-        names = {"truth_accuracy": "accuracy on known answers", "accuracy": "estimated accuracy", "spread": "spread"}
-        return (
-            f"{self.annotators['annotator'][i]}: {names[self.score]} {shown('before')} before, {shown('after')} after"
-        )
+        name, what = self.annotators["annotator"][i], _SCORES[self.score]
+        return f"{name}: {what} {shown('before')} before, {shown('after')} after"
 
     def __repr__(self) -> str:
         return "\n".join(["Comparison", *(f"  {line}" for line in self.lines())])
@@ -199,13 +203,13 @@ def _shares(one: FitResults, other: FitResults) -> dict[Any, tuple[float, float]
 def _annotators(one: FitResults, other: FitResults) -> tuple[str, dict[str, Array], list[Any], list[Any]]:
     """The score that both have, the columns of the annotators of both, who was added and who was removed."""
     tables = [results.annotator_columns() for results in (one, other)]
-    score = next(name for name in _SCORES if all(f"{name}_low" in table for table in tables))
+    score = next((name for name in _SCORES if all(f"{name}_low" in table for table in tables)), "expertise")
     place = encode_declared(other.annotators, one.annotators).astype(np.intp)
     both = np.flatnonzero(place >= 0)
     columns: dict[str, Array] = {"annotator": other.annotators[both]}
     for when, table, at in (("before", tables[0], place[both]), ("after", tables[1], both)):
         for name in ("labels", score, f"{score}_low", f"{score}_high"):
-            columns[f"{name}_{when}"] = np.asarray(table[name])[at]
+            columns[f"{name}_{when}"] = np.asarray(table.get(name, np.full(len(table[score]), np.nan)))[at]
     low, high = (
         np.stack([columns[f"{score}_{end}_{when}"] for when in ("before", "after")]) for end in ("low", "high")
     )

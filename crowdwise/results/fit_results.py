@@ -318,6 +318,8 @@ class FitResults(FrozenArrays):
         }
         if self.accuracy is not None:
             columns |= _with_ends("accuracy", self.accuracy, share_interval(self.accuracy, self.n_labels))
+            if self.offset is not None:  # levels: the offset of the whole crowd is not known, so no interval would hold
+                del columns["accuracy_low"], columns["accuracy_high"]
         if self.truth_accuracy is not None:
             ends = share_interval(self.truth_accuracy, self.n_truths)
             columns |= {"truths": self.n_truths} | _with_ends("truth_accuracy", self.truth_accuracy, ends)

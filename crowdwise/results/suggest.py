@@ -193,7 +193,8 @@ def reasons(results: FitResults, labels: CrowdLabels, rows: Positions) -> Array:
     if (labels.labels_per_annotator > 0).sum() == 1:
         words = ["one annotator only: ask a second one"] * len(rows)
     elif labels.classes is None:
-        words = [_rating_words(ratings) for ratings in np.split(given.values, given.indptr[1:-1])]
+        ends = zip(given.indptr[:-1], given.indptr[1:], strict=True)
+        words = [_rating_words(given.values[start:end]) for start, end in ends]
     else:
         by_labels = results.label_consensus.label[rows]
         code, overruled = encode_declared(by_labels, labels.classes), by_labels != results.label[rows]

@@ -321,7 +321,7 @@ def _ordered(fit: Fit, order: str, keep: Bools) -> Positions:
     if order == "contested":
         keep = keep & (results.disagreement > 0) & (fit.labels.labels_per_example > 1)
     elif order == "overridden":
-        keep = keep & consensus_section.changed_examples(fit)[0]
+        keep = keep & consensus_section.changed_examples(fit)
     if order in ("unsure", "flipped", "overridden"):
         chosen = np.argsort(results.confidence, kind="stable")
     return chosen[keep[chosen]]

@@ -129,8 +129,8 @@ def test_lists_show_their_first_rows_and_more_when_asked(opened, html):
     page.locator("#order-table thead button", has_text="Order").click()
     assert shown_cells(page, "order-table", 1)[0] == "300"
     assert len(shown_cells(page, "order-table", 1)) == 20
-    cards = page.locator("#contested .cards > li")
-    assert cards.evaluate_all("all => all.filter(one => !one.hidden).length") == 6
+    cards = page.locator("#next .cards > li")
+    assert cards.evaluate_all("all => all.filter(one => !one.hidden).length") == 10
     assert "the text of example" in cards.first.inner_text()
 
 

@@ -16,7 +16,6 @@ from crowdwise import (
     error_correlation,
     load,
 )
-from crowdwise.crowd import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import annotator_columns
@@ -97,11 +96,12 @@ def test_the_order_is_from_easy_to_hard(data, found):
     assert [row["order"] for row in rows] == list(range(1, 91))
 
 
-def test_the_most_contested_example_comes_first_with_who_said_what(data, found):
+def test_the_least_certain_example_comes_first_with_who_said_what(data, found):
     labels = data[2]
-    row = summarize(found, labels)["contested"]["rows"][0]
+    row = summarize(found, labels)["next"]["rows"][0]
     at = int(row["example"])
-    assert disagreement(labels)[at] == disagreement(labels).max()
+    entropy = -(found.proba * np.log(found.proba)).sum(axis=1)
+    assert entropy[at] == entropy.max()
     given = dict(labels)[at]
     said = {(name, answer["label"]) for answer in row["said"] for name in answer["annotators"]}
     assert said == {(str(name), str(label)) for name, label in given.items()}
@@ -134,7 +134,7 @@ def test_long_lists_are_cut_and_say_so():
     labels = CrowdLabels.from_matrix(matrix)
     summary = summarize(aggregate(labels), labels, texts=["x" * 100_000] * 2 + ["short"] * (n - 2))
     assert (summary["order"]["total"], summary["order"]["shown"]) == (6000, 5000)
-    assert summary["contested"]["shown"] == 60 < summary["contested"]["total"]
+    assert summary["next"]["shown"] == 60 < summary["next"]["total"]
     assert len(json.dumps(summary)) < 2_000_000
     place = [row["order"] for row in summary["order"]["rows"]]
     assert (place[0], place[-1]) == (1, 6000)

@@ -259,3 +259,34 @@ def test_a_harsh_judge_may_be_the_best_and_is_called_harsh():
     alike = np.clip(np.rint(truth[:, np.newaxis] + rng.normal(size=(400, 3))), 1, 5)
     lines = "\n".join(summary_lines(summarize(aggregate(as_labels(alike).with_scale("ordinal")), alike)))
     assert "Annotators  no clear difference (spread around " in lines
+
+
+def test_nearly_constant_ratings_are_not_the_best_for_their_small_spread():
+    rng = np.random.default_rng(0)
+    true = rng.normal(50, 15, 300)
+    said = true[:, np.newaxis] + rng.normal(size=(300, 4)) * [5, 8, 8, 12]
+    constant = 70 + rng.normal(size=(300, 1))
+    labels = as_labels(np.hstack([constant, said]), scale="interval")
+    line = next(line for line in summary_lines(summarize(aggregate(labels), labels)) if line.startswith("Annotators"))
+    assert line.startswith("Annotators  best 1 (")
+    assert "worst 0 (lenient by " in line
+
+
+def test_known_ratings_of_all_examples_leave_nothing_to_check():
+    rng = np.random.default_rng(0)
+    true = rng.normal(50, 15, 40)
+    labels = as_labels(true[:, np.newaxis] + rng.normal(size=(40, 3)), scale="interval")
+    summary = summarize(aggregate(labels, truth=true), labels)
+    assert summary["next"]["rows"] == []
+    assert "Next        nothing to check: every answer is known" in summary_lines(summary)
+
+
+def test_two_annotators_are_compared_roughly_unless_answers_are_known():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    matrix = np.where(rng.random((300, 2)) < [0.05, 0.35], 1 - truth[:, np.newaxis], truth[:, np.newaxis])
+    summary = summarize(aggregate(matrix), matrix)
+    for row, accuracy in zip(summary["annotators"]["rows"], (0.9, 0.7), strict=True):
+        row |= {"accuracy": accuracy, "accuracy_low": accuracy - 0.01, "accuracy_high": accuracy + 0.01}
+    assert "labels); a rough guess from two annotators" in "\n".join(summary_lines(summary))
+    assert "best 0 (accuracy 9" in "\n".join(summary_lines(summarize(aggregate(matrix), matrix, truth=truth)))

@@ -105,7 +105,7 @@
     const alone = found.alone;
     if (alone && alone.total) {
       const title = data.classes ? `Stands alone on ${alone.total.toLocaleString("en")}` : "Farthest from the consensus";
-      parts.push(listOf(title, alone.rows.map((one) => `${one.example}: labelled ${one.said}, consensus ${one.label}`)));
+      parts.push(listOf(title, alone.rows.map((one) => `${one.example}: labelled ${one.said}, consensus ${one.label}${one.text ? `. ${one.text}` : ""}`)));
     } else if (data.classes) parts.push(make("p", "note", "Never stands alone on an example of three labels or more."));
     return make("div", "detail", ...parts);
   };
