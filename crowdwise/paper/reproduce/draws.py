@@ -20,13 +20,8 @@ from crowdwise.simulate import simulate_annotators
 
 # What a row holds besides the setting and the trial.
 COLUMNS: dict[str, type] = {
-    "steepness": float,
-    "roc": float,
-    "prc": float,
-    "l2": float,
-    "n_rounds": int,
-    "converged": int,
-    "redrawn": int,
+    **dict.fromkeys(("steepness", "roc", "prc", "l2"), float),
+    **dict.fromkeys(("n_rounds", "converged", "redrawn"), int),
 }
 _MOST_REDRAWS = 1000
 _TRAINING_SHARE = 0.75  # of a benchmark data set that has no test part

@@ -15,6 +15,18 @@ from crowdwise.paper.reproduce.trials import trial_seed
 from crowdwise.simulate import flip_score, simulate_annotators
 
 _SCORES = np.arange(-10, 11) / 10
+# Columns of the table: a key of its rows, and how its values are shown.
+_COLUMNS = {
+    "f": ("f", ".1f"),
+    "flip score": ("flip_score", ".2f"),
+    "paper": ("paper_flip_score", ".2f"),
+    "truth": ("truth", "+d"),
+    "labels": ("labels", ""),
+    "d": ("disagreement", ""),
+    "labels in the paper": ("paper_labels", ""),
+    "d in the paper": ("paper_disagreement", ""),
+    "verdict": ("verdict", ""),
+}
 
 
 def reproduce(options: Options) -> Report:
@@ -63,23 +75,9 @@ def _compared(row: dict[str, Any], flip: float, labels: str, stated_disagreement
 
 
 def _table(summary: dict[str, Any]) -> Table:
-    rows = [
-        [
-            f"{row['f']:.1f}",
-            f"{row['flip_score']:.2f}",
-            f"{row['paper_flip_score']:.2f}",
-            f"{row['truth']:+d}",
-            row["labels"],
-            str(row["disagreement"]),
-            row["paper_labels"],
-            str(row["paper_disagreement"]),
-            row["verdict"],
-        ]
-        for row in summary["rows"]
-    ]
-    columns = ["f", "flip score", "paper", "truth", "labels", "d", "labels in the paper", "d in the paper", "verdict"]
+    rows = [[format(row[name], how) for name, how in _COLUMNS.values()] for row in summary["rows"]]
     notes = [
         f"Seed {summary['seed']}. Labels are random, so they and their disagreement d differ from the paper's: "
         "the verdict is about the flip score, and about d as counted from the labels that the paper prints."
     ]
-    return Table("Labels of ten simulated annotators", columns, rows, notes)
+    return Table("Labels of ten simulated annotators", list(_COLUMNS), rows, notes)

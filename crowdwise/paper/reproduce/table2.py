@@ -18,7 +18,7 @@ from crowdwise.paper.reproduce.rows import Key, Row
 from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.tables import Table
 from crowdwise.paper.reproduce.trials import Work, run_trials, trial_seed
-from crowdwise.paper.reproduce.wins import SIGNIFICANT, TOLERANCE, Wins, p_text, wins_by_steepness
+from crowdwise.paper.reproduce.wins import CURVES, SIGNIFICANT, TOLERANCE, Wins, against, cells_of, p_text, redrawn
 
 CLARITIES = (1.0, 2.0, 5.0)
 STEEPNESSES = (0.1, 1.0, 2.0, 5.0)
@@ -75,21 +75,11 @@ def summarize(
     settings = []
     for clarity in dict.fromkeys(row["clarity"] for row in rows):
         of_clarity = [row for row in rows if row["clarity"] == clarity]
-        redrawn = sum(row["redrawn"] for row in of_clarity if row["steepness"] == 0)
-        roc, prc = (wins_by_steepness(of_clarity, measure) for measure in ("roc", "prc"))
-        for steepness in roc:
-            stated, both = paper.get((clarity, steepness)), (roc[steepness], prc[steepness])
-            settings.append(
-                {
-                    "clarity": clarity,
-                    "steepness": steepness,
-                    "redrawn": redrawn,
-                    "roc": roc[steepness].as_dict(),
-                    "prc": prc[steepness].as_dict(),
-                    "paper": None if stated is None else stated._asdict(),
-                    "verdict": verdict(clarity, steepness, *both) if paper else effect(*both),
-                }
-            )
+        stated = {steepness: line for (p, steepness), line in paper.items() if p == clarity}
+        for cell in cells_of(of_clarity, stated):
+            both = [Wins(**cell[name]) for name in CURVES]
+            found = verdict(clarity, cell["steepness"], *both) if paper else effect(*both)
+            settings.append({"clarity": clarity, **cell, "redrawn": redrawn(of_clarity), "verdict": found})
     unsettled = sum(1 - row["converged"] for row in rows)
     agrees = sum(setting["verdict"] == "agrees" for setting in settings)
     return {**run, "settings": settings, "agrees": agrees, "unsettled": unsettled, "fits": len(rows)}
@@ -144,15 +134,18 @@ def table(summary: dict[str, Any]) -> Table:
 
 def _cells(setting: dict[str, Any]) -> list[str]:
     counts, means = [], []
-    for name in ("roc", "prc"):
+    for name in CURVES:
         wins, paper = Wins(**setting[name]), setting["paper"]
         counts += [
             f"{wins.wins}" + (f" ({paper[f'{name}_wins']})" if paper else ""),
             p_text(wins.p_value) + (f" ({p_text(paper[f'{name}_p'])})" if paper else ""),
         ]
         means.append(f"{wins.mean:.3f} / {wins.mean_unweighted:.3f}")
-    place = f"α={setting['steepness']:g}, p={setting['clarity']:g}"
-    return [place, *counts, *means, f"{setting['redrawn']}", setting["verdict"]]
+    return [_place(setting), *counts, *means, f"{setting['redrawn']}", setting["verdict"]]
+
+
+def _place(setting: Mapping[str, Any]) -> str:
+    return f"α={setting['steepness']:g}, p={setting['clarity']:g}"
 
 
 # ---------------------------------------------------------------------- several seeds
@@ -169,64 +162,31 @@ def summarize_seeds(runs: Sequence[Any]) -> dict[str, Any]:
     """For every setting: the wins of all seeds, how often they are significant, and how often it agrees."""
     settings = []
     for same in zip(*(run["settings"] for run in runs), strict=True):
-        first = same[0]
-        settings.append(
-            {
-                "clarity": first["clarity"],
-                "steepness": first["steepness"],
-                "paper": first["paper"],
-                **{
-                    measure: {
-                        "wins": [one[measure]["wins"] for one in same],
-                        "significant": sum(one[measure]["p_value"] <= SIGNIFICANT for one in same),
-                    }
-                    for measure in ("roc", "prc")
-                },
-                "redrawn": [one["redrawn"] for one in same],
-                "within": sum(_within(one) for one in same),
-                "agrees": sum(one["verdict"] == "agrees" for one in same),
-                "verdicts": [one["verdict"] for one in same],
-            }
-        )
+        setting = {name: same[0][name] for name in ("clarity", "steepness", "paper")}
+        for name in CURVES:
+            significant = sum(one[name]["p_value"] <= SIGNIFICANT for one in same)
+            setting[name] = {"wins": [one[name]["wins"] for one in same], "significant": significant}
+        verdicts = [one["verdict"] for one in same]
+        # At p = 2 and 5 the verdict does not ask for counts near the paper's.
+        near = [bool(one["paper"]) and all(wins.agrees(stated) for _, wins, stated in against(one)) for one in same]
+        setting |= {"redrawn": [one["redrawn"] for one in same], "within": sum(near)}
+        settings.append({**setting, "agrees": verdicts.count("agrees"), "verdicts": verdicts})
     return {"seeds": [run["seed"] for run in runs], "trials": runs[0]["trials"], "settings": settings}
-
-
-def _within(setting: dict[str, Any]) -> bool:
-    """Whether both counts of wins are near the paper's; at p = 2 and 5 the verdict does not ask for that."""
-    paper = setting["paper"]
-    return bool(paper) and all(Wins(**setting[m]).agrees(paper[f"{m}_wins"]) for m in ("roc", "prc"))
 
 
 def seeds_table(summary: dict[str, Any]) -> Table:
     """The summary as a table."""
     n_seeds = len(summary["seeds"])
-    rows = [
-        [
-            f"α={setting['steepness']:g}, p={setting['clarity']:g}",
-            *(
-                cell
-                for measure in ("roc", "prc")
-                for cell in (
-                    _range(setting[measure]["wins"], setting["paper"] and setting["paper"][f"{measure}_wins"]),
-                    f"{setting[measure]['significant']}",
-                )
-            ),
-            _range(setting["redrawn"], None),
-            f"{setting['within']}",
-            f"{setting['agrees']}",
-        ]
-        for setting in summary["settings"]
-    ]
-    columns = [
-        "setting",
-        "AU-ROC wins",
-        "significant",
-        "AU-PRC wins",
-        "significant",
-        "redrawn",
-        f"within {TOLERANCE:g}",
-        "agrees",
-    ]
+    rows = []
+    for setting in summary["settings"]:
+        counts = []
+        for name in CURVES:
+            paper = setting["paper"] and setting["paper"][f"{name}_wins"]
+            counts += [_range(setting[name]["wins"], paper), str(setting[name]["significant"])]
+        last = (_range(setting["redrawn"], None), str(setting["within"]), str(setting["agrees"]))
+        rows.append([_place(setting), *counts, *last])
+    counted = [column for curve in CURVES.values() for column in (f"{curve} wins", "significant")]
+    columns = ["setting", *counted, "redrawn", f"within {TOLERANCE:g}", "agrees"]
     notes = [
         f"Seeds {summary['seeds'][0]} to {summary['seeds'][-1]}, {summary['trials']} data sets per setting each. Wins "
         f"and redrawn data sets: least, median, most over the {n_seeds} seeds, in brackets the paper's. The other "

@@ -17,6 +17,7 @@ from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.tables import Table
 
 T = TypeVar("T")
+_SIZES = {"train": "rows", "test": "test rows", "features": "features"}
 _REMARKS = {
     "fourclass": "a slip in the paper",
     "breast-cancer": "the first feature is the patient's number, kept as the paper kept it",
@@ -74,17 +75,13 @@ def _counted(name: str, data: Bunch) -> dict[str, Any]:
 
 
 def _compared(name: str, row: dict[str, Any] | None, stated: Size) -> dict[str, Any]:
-    paper = {"paper_train": stated.n_train, "paper_test": stated.n_test or 0, "paper_features": stated.n_features}
+    paper = {f"paper_{what}": getattr(stated, f"n_{what}") or 0 for what in _SIZES}
     if row is None:
         return {"dataset": name, **paper, "verdict": "missing"}
     differs = [
-        f"{row[ours]} {what} instead of {paper[theirs]}"
-        for what, ours, theirs in (
-            ("rows", "n_train", "paper_train"),
-            ("test rows", "n_test", "paper_test"),
-            ("features", "n_features", "paper_features"),
-        )
-        if row[ours] != paper[theirs]
+        f"{row[f'n_{what}']} {title} instead of {paper[f'paper_{what}']}"
+        for what, title in _SIZES.items()
+        if row[f"n_{what}"] != paper[f"paper_{what}"]
     ]
     remarks = ["stand-in, not the original data"] if row["stand_in"] else []
     remarks += [_REMARKS[name]] if name in _REMARKS else []
@@ -92,24 +89,14 @@ def _compared(name: str, row: dict[str, Any] | None, stated: Size) -> dict[str, 
 
 
 def _table(summary: dict[str, Any]) -> Table:
-    def count(row: dict[str, Any], ours: str, paper: str | None = None) -> str:
-        number = row.get(ours)
-        text = "missing" if number is None else f"{number:,}" if number else "none"
-        return text if paper is None else f"{text} ({row[paper]:,})" if row[paper] else f"{text} (none)"
+    def count(number: int | None) -> str:
+        return "missing" if number is None else f"{number:,}" if number else "none"
 
-    rows = [
-        [
-            row["dataset"],
-            row.get("file", ""),
-            count(row, "n_train", "paper_train"),
-            count(row, "n_test", "paper_test"),
-            count(row, "n_features", "paper_features"),
-            count(row, "n_negative"),
-            count(row, "n_positive"),
-            row["verdict"],
-        ]
-        for row in summary["rows"]
-    ]
+    rows = []
+    for row in summary["rows"]:
+        sizes = [f"{count(row.get(f'n_{what}'))} ({count(row[f'paper_{what}'])})" for what in _SIZES]
+        classes = [count(row.get(f"n_{side}")) for side in ("negative", "positive")]
+        rows.append([row["dataset"], row.get("file", ""), *sizes, *classes, row["verdict"]])
     columns = ["data set", "file", "training rows", "test rows", "features", "−1", "+1", "verdict"]
     notes = [
         "As found; in brackets what the paper states. The last counts are of the two classes in the training rows."

@@ -21,7 +21,7 @@ from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.table3 import available, fetch
 from crowdwise.paper.reproduce.tables import Table
 from crowdwise.paper.reproduce.trials import run_trials, trial_seed
-from crowdwise.paper.reproduce.wins import TOLERANCE, Wins, stars, wins_by_steepness
+from crowdwise.paper.reproduce.wins import CURVES, TOLERANCE, Wins, against, cells_of, redrawn, stars
 
 STEEPNESSES = (1.0, 2.0, 5.0)
 CLARITY = 1.0
@@ -85,25 +85,17 @@ def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
     for name in dict.fromkeys(row["dataset"] for row in rows):
         of_set = [row for row in rows if row["dataset"] == name]
         label = f"{name} (stand-in)" if of_set[0]["stand_in"] else name
-        roc, prc = (wins_by_steepness(of_set, measure) for measure in ("roc", "prc"))
-        cells = [_cell(name, steepness, roc[steepness], prc[steepness]) for steepness in roc]
+        cells = cells_of(of_set, TABLE4[name])
         misses = [
             f"{label}, α={cell['steepness']:g}, {curve}: {wins.wins} (paper: {stated}, {wins.off(stated):+.0f})"
             for cell in cells
-            for curve, wins, stated in _against(cell)
+            for curve, wins, stated in against(cell)
             if not wins.agrees(stated)
         ]
-        n_cells += sum(len(_against(cell)) for cell in cells)
+        n_cells += sum(len(against(cell)) for cell in cells)
         outside += misses
-        redrawn = sum(row["redrawn"] for row in of_set if row["steepness"] == 0)
-        datasets.append(
-            {
-                "dataset": label,
-                "redrawn": redrawn,
-                "cells": cells,
-                "verdict": "agrees" if not misses else f"{len(misses)} of {2 * len(cells)} cells off",
-            }
-        )
+        verdict = "agrees" if not misses else f"{len(misses)} of {2 * len(cells)} cells off"
+        datasets.append({"dataset": label, "redrawn": redrawn(of_set), "cells": cells, "verdict": verdict})
     return {
         **run,
         "datasets": datasets,
@@ -113,26 +105,6 @@ def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
         "unsettled": sum(1 - row["converged"] for row in rows),
         "fits": len(rows),
     }
-
-
-def _cell(name: str, steepness: float, roc: Wins, prc: Wins) -> dict[str, Any]:
-    stated = TABLE4[name].get(steepness)
-    return {
-        "steepness": steepness,
-        "roc": roc.as_dict(),
-        "prc": prc.as_dict(),
-        "paper": None if stated is None else stated._asdict(),
-    }
-
-
-def _against(cell: dict[str, Any]) -> list[tuple[str, Wins, int]]:
-    """For both curves our wins and the paper's; nothing if the paper has no such cell."""
-    if cell["paper"] is None:
-        return []
-    return [
-        (curve, Wins(**cell[measure]), cell["paper"][f"{measure}_wins"])
-        for curve, measure in (("AU-ROC", "roc"), ("AU-PRC", "prc"))
-    ]
 
 
 def table(summary: dict[str, Any]) -> Table:
@@ -167,5 +139,5 @@ def _cell_text(cell: dict[str, Any]) -> str:
     paper = cell["paper"]
     if paper is None:
         return ours
-    stated = " / ".join(f"{paper[f'{m}_wins']}{'' if paper[f'{m}_significant'] else '*'}" for m in ("roc", "prc"))
+    stated = " / ".join(f"{paper[f'{m}_wins']}{'' if paper[f'{m}_significant'] else '*'}" for m in CURVES)
     return f"{ours} ({stated})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from scipy.stats import wilcoxon
 
 from crowdwise.paper.reproduce.rows import Row
 
+CURVES = {"roc": "AU-ROC", "prc": "AU-PRC"}
 SIGNIFICANT = 0.01  # the paper's level in Table 4
 TOLERANCE = 15.0  # wins of 100; three standard errors of a count of wins
 _STRONG = 65  # wins of 100; with p below 0.01 we call this, or 35 and fewer, a strong effect
@@ -80,6 +81,32 @@ def wins_by_steepness(rows: Sequence[Row], measure: str) -> dict[float, Wins]:
     for row in rows:  # rows are in order of trials, so the lists are as well
         values.setdefault(row["steepness"], []).append(row[measure])
     return {steepness: count_wins(trials, values[0.0]) for steepness, trials in values.items() if steepness > 0}
+
+
+def cells_of(rows: Sequence[Row], paper: Mapping[float, Any]) -> list[dict[str, Any]]:
+    """For every steepness the wins by both curves beside the paper's, if it has them, from rows of one setting."""
+    roc, prc = (wins_by_steepness(rows, measure) for measure in CURVES)
+    return [
+        {
+            "steepness": steepness,
+            "roc": roc[steepness].as_dict(),
+            "prc": prc[steepness].as_dict(),
+            "paper": paper[steepness]._asdict() if steepness in paper else None,
+        }
+        for steepness in roc
+    ]
+
+
+def against(cell: Mapping[str, Any]) -> list[tuple[str, Wins, int]]:
+    """For both curves our wins and the paper's; nothing if the paper has no such cell."""
+    if cell["paper"] is None:
+        return []
+    return [(title, Wins(**cell[name]), cell["paper"][f"{name}_wins"]) for name, title in CURVES.items()]
+
+
+def redrawn(rows: Sequence[Row]) -> int:
+    """How many versions were thrown away for these rows."""
+    return sum(row["redrawn"] for row in rows if row["steepness"] == 0)
 
 
 def stars(wins: Wins) -> str:

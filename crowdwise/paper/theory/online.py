@@ -1,4 +1,4 @@
-"""Rows in order -> where a perceptron makes mistakes: the loop itself, block by block, and epoch by epoch."""
+"""Rows in order -> where a perceptron makes mistakes: the loop itself, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ import numpy as np
 from crowdwise._arrays import Floats, Positions
 from crowdwise._progress import Report
 
-# Rows of a block, and about how many numbers it should have at most.
-_BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14
-# With more mistakes in a block than this, a product of matrices is faster than one of a vector for each of them.
-_FEW_MISTAKES = 12
-
 
 def feed(signed: Floats, weights: Floats) -> Positions:
     """Feed examples to a perceptron in the order of their rows; where it made mistakes.
 
     A mistake is a label times score of zero or less (weights that are all zero would never learn otherwise);
-    the example, times its label, is then added to the weights. A block of rows is scored at once, and a mistake adds
-    its products with the rows of the block to their scores. Scores so near to zero that rounding could change
-    their sign are computed again as a single product: every decision is that of a loop over single examples.
+    the example, times its label, is then added to the weights.
 
     Parameters
     ----------
@@ -44,49 +37,12 @@ def feed(signed: Floats, weights: Floats) -> Positions:
     >>> feed(np.array([[1.0, 0.0], [2.0, 1.0], [-1.0, 3.0]]), weights).tolist(), weights.tolist()
     ([0, 2], [0.0, 3.0])
     """
-    n_examples, n_features = signed.shape
-    n_rows = min(max(_BLOCK_NUMBERS // max(n_features, 1), _FEWEST_ROWS), _BLOCK_ROWS)
-    radius = math.sqrt(np.einsum("ij,ij->i", signed, signed).max(initial=0.0))
-    # Sums of the same products in another order differ by less than this times the norms of both sides.
-    rounding = 4 * (n_features + n_rows + 4) * np.finfo(np.float64).eps
-    mistakes: list[int] = []
-    busy = False
-    for start in range(0, n_examples, n_rows):
-        longest = math.sqrt(float(weights @ weights)) + n_rows * radius  # the weights within this block
-        made = _feed_block(signed[start : start + n_rows], weights, rounding * radius * longest, busy)
-        mistakes.extend([start + row for row in made])
-        busy = len(made) > _FEW_MISTAKES
+    mistakes = []
+    for i, row in enumerate(signed):
+        if row @ weights <= 0:
+            weights += row
+            mistakes.append(i)
     return np.array(mistakes, dtype=np.intp)
-
-
-def _feed_block(block: Floats, weights: Floats, doubtful: float, busy: bool) -> list[int]:
-    """Feed some rows; if many mistakes are to be expected, all products within the block are computed at once."""
-    scores = block @ weights
-    view = scores.data  # reads single numbers several times faster than the array
-    products = block @ block.T if busy else None
-    made: list[int] = []
-    used = 0  # how many of these mistakes are in the weights already
-    for row in range(len(block)):
-        score = view[row]
-        if score > doubtful:
-            continue
-        if score >= -doubtful:
-            _add_rows(weights, block, made[used:])
-            used = len(made)
-            if block[row] @ weights > 0:
-                continue
-        scores += block @ block[row] if products is None else products[row]
-        made.append(row)
-    _add_rows(weights, block, made[used:])
-    return made
-
-
-def _add_rows(weights: Floats, block: Floats, rows: list[int]) -> None:
-    """Add rows one after the other, so that the result has the bits of a loop."""
-    if rows:
-        stacked = np.concatenate([weights[np.newaxis], block[rows]])
-        # NumPy adds whole rows in turn, but numbers of a single column in pairs.
-        weights[:] = stacked.sum(axis=0) if len(weights) > 1 else stacked.cumsum(axis=0)[-1]
 
 
 def weight_sum(signed: Floats, mistakes: Positions, start: Floats) -> Floats:
