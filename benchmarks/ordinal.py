@@ -1,11 +1,11 @@
-"""Labels with an order: levels, classes, numbers or votes? And abstentions: left out, or answers?
+"""Labels with an order: levels, classes, numbers or votes?
 
-python benchmarks/ordinal.py levels abstentions
+python benchmarks/ordinal.py levels calibration judges
 
 Judges are read from the folder ``judges`` in the directory that CROWDWISE_DATA names: per set a table of labels by
 language models and people (task, worker, label, kind) and the strict majority of the people as truth (task, label).
 
-levels: language models alone, and all together, against that majority; people against a person who was left out;
+levels: language models against that majority; people against a person who was left out;
 simulated annotators who are harsh or lenient, exact or vague, with 5 % of labels at random. Every cell has accuracy and
 mean absolute error in levels.
 calibration: how sure the default is and how often it is right. judges: whether annotators of levels are ranked and
@@ -35,7 +35,7 @@ from crowdwise.results.fit_results import FitResults
 from crowdwise.truths.check import share_interval, spread_interval
 
 PAGE = "docs/evidence/ordinal.md"
-PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "calibration", "judges", "abstentions")}
+PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "calibration", "judges")}
 # Labels of known truth from which an annotator is compared with what was estimated; simulated crowds per family.
 ENOUGH, N_DRAWS = 100, 10
 SETS = ("cebab_stars", "10k_prompts")
@@ -53,9 +53,9 @@ def labels_of(table: pd.DataFrame) -> CrowdLabels:
     return CrowdLabels.from_table(table[["task", "worker", "label"]], classes=LEVELS)
 
 
-def against_truth(name: str, kinds: tuple[str, ...]) -> Iterator[Case]:
+def models_against_people(name: str) -> Iterator[Case]:
     table, truth = judges(name)
-    labels = labels_of(table[table["kind"].isin(kinds)])
+    labels = labels_of(table[table["kind"] == "model"])
     yield labels, truth.set_index("task")["label"].reindex(labels.examples).to_numpy(dtype=float)
 
 
@@ -135,12 +135,11 @@ def scores(found: np.ndarray, truth: np.ndarray) -> str:
 def levels_part(run: Run) -> None:
     cases: dict[str, Callable[[], Iterator[Case]]] = {}
     for name in SETS:
-        cases[f"{name}, models"] = partial(against_truth, name, ("model",))
-        cases[f"{name}, models and people"] = partial(against_truth, name, ("model", "human"))
+        cases[f"{name}, models"] = partial(models_against_people, name)
         cases[f"{name}, a person left out"] = partial(against_people, name)
     for n in (2, 3, 5):
         cases[f"simulated, {n} labels per example"] = partial(simulated, n, 10)
-    chosen = list(cases)[:1] if run.quick else list(cases)
+    chosen = list(cases)[-1:] if run.quick else list(cases)
     run.table(PLACES["levels"], ("labels", *METHODS), [[name, *compared(cases[name]())] for name in chosen])
 
 
@@ -210,27 +209,7 @@ def described(crowd: Crowd, result: FitResults) -> list[float]:
     return [*ranks, *covered]
 
 
-def abstentions_part(run: Run) -> None:
-    folder = Path(os.environ.get("CROWDWISE_DATA", "data")) / "crowd" / "dices350"
-    table, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
-    rows = []
-    for n in (123,) if run.quick else (5, 20, 123):
-        found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-        for seed in range(1 if n == 123 else 10):
-            # Some raters of all: with all of them, no method has anything left to gain.
-            raters = np.random.default_rng(seed).permutation(table["worker"].unique())[:n]
-            some = table[table["worker"].isin(raters)]
-            labels = CrowdLabels.from_table(some, abstain=["Unsure"])
-            known = truth.set_index("task")["label"].reindex(labels.examples).to_numpy()
-            for informative, results in found.items():
-                result = aggregate(labels.with_abstentions(informative=informative))
-                results.append(((result.label == known).mean(), result.confidence.mean()))
-        cells = [f"{right:.3f} ({sure:.3f})" for right, sure in (np.mean(each, axis=0) for each in found.values())]
-        rows.append([str(n), *cells])
-    run.table(PLACES["abstentions"], ("raters", "left out", "informative"), rows)
-
-
-PARTS = {"levels": levels_part, "calibration": calibration_part, "judges": judges_part, "abstentions": abstentions_part}
+PARTS = {"levels": levels_part, "calibration": calibration_part, "judges": judges_part}
 
 
 def main() -> None:

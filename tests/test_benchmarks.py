@@ -15,8 +15,6 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 # Run by others: parts of crowds.py, and modules of several benchmarks.
 NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing", "trust_sets"}
-# Only where the data are: the others run without, on crowds that come with the package or are simulated.
-NEEDS_DATA = {"ordinal"}
 QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS)
 
 
@@ -70,10 +68,9 @@ def tables_of_pages(tables, script):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", QUICK)
-def test_a_benchmark_runs_and_has_the_columns_of_its_page(script, tables, request, tmp_path):
-    data = request.getfixturevalue("data_home") if script in NEEDS_DATA else tmp_path
+def test_a_benchmark_runs_without_data_and_has_the_columns_of_its_page(script, tables, tmp_path):
     before = {path: path.read_bytes() for path in [*pages(), *(ROOT / "docs" / "figures").iterdir()]}
-    done = run_quick(script, CROWDWISE_DATA=str(data), XDG_CACHE_HOME=str(tmp_path))
+    done = run_quick(script, CROWDWISE_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "Quick run" in done.stdout
     printed = {table.name: table.columns for table in tables.tables_in(done.stdout)}
