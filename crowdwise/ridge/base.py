@@ -26,7 +26,7 @@ from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
-from crowdwise.ridge.rounds import Settled, Weighting
+from crowdwise.ridge.rounds import Settled
 from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
 from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
@@ -40,6 +40,7 @@ from crowdwise.training_set import (
     warn_if_no_disagreement,
     warn_if_unlabelled,
 )
+from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import Folds
 
@@ -551,8 +552,11 @@ class RidgeModel(CrowdResultsMixin):
         steepnesses, l2s = self._grid()
         class_weight = self.get_params(deep=False).get("class_weight")
         curriculum, classes = self._check_settings(), data.training.labels.classes
-        weighting = Weighting.of(curriculum, class_weight, classes, self.random_state)
-        return Search(steepnesses, l2s, weighting, self.max_rounds, self.tol, reporter, **tuning)
+        counted = None if classes is None else check_class_weight(class_weight, classes)
+        if isinstance(counted, np.ndarray) and (counted == 1).all():  # weights of one are no weights
+            counted = None
+        rounds = self.random_state, self.max_rounds, self.tol, reporter
+        return Search(steepnesses, l2s, curriculum, counted, *rounds, **tuning)
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 

@@ -49,7 +49,7 @@ def collect(
     gram, cross, first_sums = by_labels(rows, labels, targets, first, weight, cells, n_cells)
     squares, mass = _label_sums(labels, targets, weight, cells, n_cells)
     answered = mass.copy() if easiness is None else _label_sums(labels, targets, importance, cells, n_cells)[1]
-    present = answered[:, 0].copy() if labels.is_complete else _sum_by(cells, importance, n_cells)
+    present = answered[:, 0].copy() if labels.is_complete else sum_by(cells, importance, n_cells)
     return Statistics(
         gram,
         cross,
@@ -124,18 +124,19 @@ def _label_sums(
     """squares and mass: sums that need labels only."""
     shape = (n_cells, labels.n_annotators)
     if labels.is_complete and targets.codebook is not None:
-        mass = np.repeat(_sum_by(cell, weight, n_cells)[:, np.newaxis], shape[1], axis=1)
+        mass = np.repeat(sum_by(cell, weight, n_cells)[:, np.newaxis], shape[1], axis=1)
         return targets.factor * targets.n_targets * mass, mass
     example = labels.example_index
     group = cell[example].astype(np.int64) * shape[1] + labels.annotator_index
-    mass = _sum_by(group, weight[example], n_cells * shape[1]).reshape(shape)
+    mass = sum_by(group, weight[example], n_cells * shape[1]).reshape(shape)
     if targets.codebook is not None:  # every target is +1 or -1
         return targets.factor * targets.n_targets * mass, mass
     squared = weight[example] * (labels.values - targets.centre) ** 2
-    return _sum_by(group, squared, n_cells * shape[1]).reshape(shape), mass
+    return sum_by(group, squared, n_cells * shape[1]).reshape(shape), mass
 
 
-def _sum_by(group: Array, values: Floats, n_groups: int) -> Floats:
+def sum_by(group: Array, values: Floats, n_groups: int) -> Floats:
+    """Sums of the values of every group."""
     return np.bincount(group, values, minlength=n_groups).astype(np.float64, copy=False)
 
 

@@ -239,6 +239,31 @@ class KnownRows:
         return self.labels._sum_per_annotator(squared[self.labels.example_index])
 
 
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weights of the examples in one round."""
+
+    data: RidgeData
+    steepness: float  # how fast easiness falls with disagreement
+    sample_weight: Floats  # (n_examples,): how often each example counts, times the weight of its class
+    given: Floats | None = None  # what a curriculum gave, if not easiness or between easiness and equal weights
+    share: float = 1.0  # how much easiness counts; the rest of the weight is the same for all
+    class_weight: Floats | None = None  # (n_classes,): what each class counted
+
+    @cached_property
+    def example(self) -> Floats:
+        """The weight of every example, sample weights aside."""
+        if self.given is not None:
+            return self.given
+        easiness = self.data.easiness(self.steepness)
+        return easiness if self.share == 1 else self.share * easiness + (1 - self.share)
+
+    @property
+    def product(self) -> Floats:
+        """Sample weights included."""
+        return self.example * self.sample_weight
+
+
 def is_wide(rows: Rows) -> bool:
     """Whether there are too many columns for a gram matrix, so that the solver iterates."""
     return rows.n_columns > EXACT_COLUMNS

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,11 +17,12 @@ from crowdwise._progress import Reporter
 from crowdwise._threads import run_parallel
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.exceptions import warn
-from crowdwise.ridge.data import MOST_CELLS, RidgeData, choose_route, fits_in_memory, sums_are_cheap
-from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
-from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
+from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
+from crowdwise.ridge.problem import IterativeProblem, L2Choice, Problem, RowsProblem, SumsProblem
+from crowdwise.ridge.rounds import RoundWeights, Settled, alternate
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import check_finite
+from crowdwise.weights.curricula import Curriculum, Fixed
 from crowdwise.weights.folds import Folds
 from crowdwise.weights.steepness import easiest_examples, ranking
 
@@ -173,12 +175,23 @@ class Search:
 
     steepnesses: Sequence[float]
     l2s: Floats
-    weighting: Weighting
+    curriculum: Curriculum
+    class_weight: Floats | str | None  # what the class of an example counts; a number each, or "balanced"
+    random_state: Any  # the seed of a curriculum that draws
     max_rounds: int
     tol: float
     reporter: Reporter
     tuned: bool = False  # whether held-out errors are wanted even if there is one l2 only
     every_round: bool = True  # whether l2 is chosen in every round
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the weights of a round look at losses or at the consensus, so that no sums can be kept of them."""
+        return self.class_weight is not None or not self.curriculum.is_mixture
+
+    def weights(self, data: RidgeData, steepness: float, alike: bool | None) -> RoundWeights:
+        """The weights of the rounds of a steepness."""
+        return RoundWeights(data, steepness, self.curriculum, self.class_weight, self.random_state, alike=alike)
 
 
 @dataclass(eq=False)
@@ -231,29 +244,43 @@ class RidgePath:
 
     def solve(self, search: Search) -> list[Settled]:
         """The fit of every steepness, in their order."""
-        data, steepnesses, weighting = self.data, search.steepnesses, search.weighting
-        tuned = search.tuned or len(search.l2s) > 1
+        data, steepnesses, l2s = self.data, search.steepnesses, search.l2s
+        tuned = search.tuned or len(l2s) > 1
         n_cells = 2 * self.folds.n_folds if tuned else 1
-        route = "sums" if self.of_more else choose_route(data, n_cells, needs_rows=weighting.needs_rows)
+        route: Route = "sums" if self.of_more else choose_route(data, n_cells, needs_rows=search.needs_rows)
+        costly = route == "iterative" or (route == "rows" and not sums_are_cheap(data, n_cells))
+        sums, plain = None, None
         if route != "sums":
             check_finite(data.training.X)
-            costly = route == "iterative" or not sums_are_cheap(data, n_cells)
-            fits = [self._from_rows(steepness, search, costly=costly) for steepness in steepnesses]
-            return [replace(fit, route=route) for fit in fits]
-        unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
-        sums = self.sums or self._collect(len(steepnesses), unweighted=unweighted)
-        plain = sums.plain() if unweighted else None
+        else:
+            fades = not isinstance(search.curriculum, Fixed) and max(steepnesses) > 0
+            sums = self.sums or self._collect(len(steepnesses), unweighted=tuned or fades)
+            plain = sums.plain() if tuned or fades else None
 
         def fit(steepness: float) -> Settled:
-            alike = bool((sums.easiness(steepness) == 1).all())
-            easy = plain if alike and plain is not None else sums.easy(steepness)
-            weights = WeightSequence(data, steepness, weighting, alike=alike)
-            problem = SumsProblem(data, easy, plain, L2Choice(search.l2s, search.every_round))
-            return self._finish(*_rounds(problem, weights, search), search)
+            alike = None if sums is None else bool((sums.easiness(steepness) == 1).all())
+            choice = L2Choice(l2s, search.every_round and not costly)
+            weights = search.weights(data, steepness, alike)
+            if sums is not None:
+                easy = plain if alike and plain is not None else sums.easy(steepness)
+                problem: Problem = SumsProblem(data, choice, weights.first, easy, plain)
+            else:
+                of_rows = IterativeProblem if route == "iterative" else RowsProblem
+                problem = of_rows(data, choice, weights.first, self.folds)
+            settled, problem = alternate(problem, weights, search.max_rounds, search.tol, search.reporter)
+            if costly and search.every_round and len(l2s) > 1:
+                chosen, choice.l2 = choice.l2, np.nan
+                problem.solve(settled.expertise)
+                if choice.l2 != chosen:
+                    weights = search.weights(data, steepness, alike)
+                    settled, problem = alternate(
+                        problem, weights, search.max_rounds, search.tol, search.reporter, after=settled
+                    )
+            return replace(self._finish(settled, problem, search), route=route)
 
-        n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
         # Without levels each reads the rows, on all cores.
-        return list(run_parallel(fit, steepnesses, 0 if isinstance(sums, FoldSums) else n_multiplications))
+        n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
+        return list(run_parallel(fit, steepnesses, n_multiplications if isinstance(sums, LevelSums) else 0))
 
     def _collect(self, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
         """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
@@ -274,43 +301,17 @@ class RidgePath:
                 return self.sums
         return FoldSums(data, fold, n_folds)
 
-    def _from_rows(self, steepness: float, search: Search, *, costly: bool) -> Settled:
-        """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-        data, weights = self.data, WeightSequence(self.data, steepness, search.weighting)
-        choice = L2Choice(search.l2s, search.every_round and not costly)
-        settled, problem = _rounds(RowsProblem(data, self.folds, choice, weights.first), weights, search)
-        if costly and search.every_round and len(search.l2s) > 1:
-            chosen, choice.l2 = choice.l2, np.nan
-            problem.solve(settled.expertise)
-            if choice.l2 != chosen:
-                weights, n_rounds = WeightSequence(data, steepness, search.weighting), settled.n_rounds
-                settled, problem = _rounds(problem, weights, search, settled.expertise, n_rounds)
-        return self._finish(settled, problem, search)
-
-    def _finish(self, settled: Settled, problem: SumsProblem | RowsProblem, search: Search) -> Settled:
+    def _finish(self, settled: Settled, problem: Problem, search: Search) -> Settled:
         """What a fit keeps of its problem, with models that have not seen a fold for the final consensus."""
         data, theta, choice, expertise = self.data, None, problem.choice, settled.expertise
         agreement = problem.agreement(settled.theta) if data.training.labels.classes is None else None
         if self.folds.n_folds > 1:
-            if isinstance(problem, SumsProblem) and problem.sums.n_cells < self.folds.n_folds:
-                problem = RowsProblem(data, self.folds, choice, settled.weights)
+            if problem.n_folds < self.folds.n_folds:
+                problem = RowsProblem(data, choice, settled.weights, self.folds)
             theta = problem.fold_models(expertise)
             if search.tuned and len(search.l2s) == 1:  # nothing was chosen, so no error is known yet
                 choice.errors = problem.held_out_error(expertise, theta)
         return replace(settled, l2=choice.l2, fold_theta=theta, held_out_error=choice.errors, agreement=agreement)
-
-
-def _rounds(
-    problem: SumsProblem | RowsProblem,
-    weights: WeightSequence,
-    search: Search,
-    expertise: Floats | None = None,
-    done: int = 0,
-) -> tuple[Settled, SumsProblem | RowsProblem]:
-    report = search.reporter.rounds(f"steepness {weights.steepness:g}")
-    return alternate(
-        problem, weights, max_rounds=search.max_rounds, tol=search.tol, expertise=expertise, done=done, report=report
-    )
 
 
 def warn_if_undetermined(fit: Settled, data: RidgeData) -> None:

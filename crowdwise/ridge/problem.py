@@ -1,6 +1,6 @@
-"""The model step and the squared errors of the annotators, from sums or from the rows themselves.
+"""The model step and the squared errors of the annotators, from sums that are kept or made anew in every round.
 
-Both problems answer the same questions, so the rounds do not know which one they solve: given the expertise
+All problems answer the same questions, so the rounds do not know which one they solve: given the expertise
 (None for the first consensus), what are the coefficients; given the coefficients, how wrong is each annotator?
 `problem.at(weights)` is the problem with the weights of a round. If there are several l2 to choose from, the one with
 the smallest held-out squared error against the present consensus is taken. That error is not weighted by easiness, as
@@ -9,19 +9,20 @@ in the paper's experiments, but by class if the model is, or a rare class would 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from crowdwise._arrays import Codes, Floats, Positions
+from crowdwise._arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.ridge.data import RidgeData, is_wide
-from crowdwise.ridge.rounds import Precision, Weights
+from crowdwise.ridge.collect import row_sums, sum_by, values_from
+from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
-from crowdwise.ridge.statistics import Statistics
-from crowdwise.rows.features import Rows, check_squares
+from crowdwise.ridge.statistics import Precision, Statistics, Systems
+from crowdwise.rows.features import check_squares
 from crowdwise.weights.folds import Folds
 
 
@@ -49,37 +50,16 @@ class L2Choice:
         self.l2, self.errors = float(self.l2s[best]), errors
         return best
 
-    def solve(self, spectrum: Spectrum, crosses: Floats, held_out: tuple[Floats, Floats], factor: float) -> Floats:
-        """theta of all folds with the best l2, from systems of all folds but one and sums over the one held out."""
-        theta = spectrum.solve(crosses, self.l2s)
-        return theta[-1, :, self.take(held_out_errors(*held_out, theta[:-1], factor))]
-
 
 @dataclass(eq=False)
-class SumsProblem:
-    """A problem solved from sums per fold: no round reads a row.
-
-    Parameters
-    ----------
-    data : RidgeData
-        What the sums are of.
-    easy : Statistics
-        Sums weighted by easiness, one cell per fold.
-    plain : Statistics or None
-        Sums that are not; needed to choose l2, and for weights between easiness and equal ones.
-    choice : L2Choice
-        The l2.
-    share : float, default=1.0
-        How much easiness counts in this round.
-    """
+class Problem(ABC):
+    """What is solved in every round: systems of all folds together, or of all but one."""
 
     data: RidgeData
-    easy: Statistics
-    plain: Statistics | None
     choice: L2Choice
-    share: float = 1.0
-    rank: int = 0
-    # With complete labels the same in every round.
+    weights: Weights
+    rank: int = field(default=0, init=False)
+    # With sums of complete labels the same in every round.
     _factor: Factor | None = field(default=None, init=False)
     _spectrum: Spectrum | None = field(default=None, init=False)
 
@@ -87,17 +67,94 @@ class SumsProblem:
     def l2(self) -> float:
         return self.choice.l2
 
-    def at(self, weights: Weights) -> SumsProblem:
-        """The same problem with the weights of a round, which lie between easiness and equal ones."""
-        return self if weights.share == self.share else replace(self, share=weights.share)
+    def at(self, weights: Weights) -> Self:
+        """The same problem with the weights of a round."""
+        now = self.weights
+        same = weights.sample_weight is now.sample_weight and weights.given is now.given and weights.share == now.share
+        return self if same else replace(self, weights=weights)
+
+    @property
+    @abstractmethod
+    def precision(self) -> Precision:
+        """How squared errors become expertise."""
+
+    @property
+    @abstractmethod
+    def n_folds(self) -> int:
+        """How many folds are known apart."""
+
+    @abstractmethod
+    def systems(self, expertise: Floats | None, *, folds: bool, held_out: bool = False) -> Systems:
+        """Of each fold, or of all rows together; of `held_out` rows, easiness aside."""
+
+    @abstractmethod
+    def squared_errors(self, theta: Floats) -> Floats:
+        """Weighted sums of squared errors, per annotator."""
+
+    @abstractmethod
+    def agreement(self, theta: Floats) -> Floats:
+        """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
+
+    def solve(self, expertise: Floats | None) -> Floats:
+        """theta for an expertise, with an l2 that is chosen if it is time to."""
+        if self.choice.is_due:
+            return self.choose(expertise)
+        systems = self.systems(expertise, folds=False)
+        if self._factor is None or not systems.lasting:
+            self._factor = Factor.of(systems.grams()[0], self.l2, intercept=self.data.rows.intercept)
+        self.rank = self._factor.rank
+        return self._factor.solve(systems.crosses()[0])
+
+    def choose(self, expertise: Floats | None) -> Floats:
+        """theta with the l2 that has the smallest held-out error for one consensus."""
+        systems, training = self.systems(expertise, folds=True), leave_one_out(self.n_folds)
+        if self._spectrum is None or not systems.lasting:
+            self._spectrum = Spectrum.of(systems.grams(training), intercept=self.data.rows.intercept)
+        theta = self._spectrum.solve(systems.crosses(training), self.choice.l2s)
+        best = self.choice.take(self._errors(expertise, theta[:-1]))
+        self.rank = self._spectrum.rank(self.l2)
+        return theta[-1, :, best]
+
+    def _errors(self, expertise: Floats | None, theta: Floats) -> Floats:
+        held_out = self.systems(expertise, folds=True, held_out=True)
+        return held_out_errors(held_out.grams(), held_out.crosses(), theta, self.data.targets.factor)
+
+    def fold_models(self, expertise: Floats) -> Floats:
+        """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
+        systems, training = self.systems(expertise, folds=True), leave_one_out(self.n_folds)
+        crosses = systems.crosses(training)
+        if self._spectrum is not None and systems.lasting:  # was needed to choose l2
+            return self._spectrum.solve(crosses, np.array([self.l2]))[:-1, :, 0]
+        grams, average = systems.grams(training), systems.average(training)
+        # An example counts relative to the average of all folds, as in the model of all.
+        each = zip(grams[:-1], crosses[:-1], self.l2 * average[-1] / average[:-1], strict=True)
+        intercept = self.data.rows.intercept
+        return np.array([Factor.of(gram, float(l2), intercept=intercept).solve(cross) for gram, cross, l2 in each])
+
+    def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
+        """The error of the models of a given l2, as an array of one."""
+        return self._errors(expertise, theta[:, :, np.newaxis])
+
+
+@dataclass(eq=False)
+class SumsProblem(Problem):
+    """A problem solved from sums per fold: no round reads a row.
+
+    `easy` are sums weighted by easiness, `plain` sums that are not, which are needed to choose l2 and for weights
+    between easiness and equal ones.
+    """
+
+    easy: Statistics
+    plain: Statistics | None
 
     @cached_property
     def sums(self) -> Statistics:
         """With the weights of this round, one cell per fold."""
-        if self.share == 1:
+        share = self.weights.share
+        if share == 1:
             return self.easy
         assert self.plain is not None
-        return self.plain if self.share == 0 else self.easy.blend(self.plain, self.share)
+        return self.plain if share == 0 else self.easy.blend(self.plain, share)
 
     @cached_property
     def whole(self) -> Statistics:
@@ -107,159 +164,52 @@ class SumsProblem:
     @cached_property
     def precision(self) -> Precision:
         sums = self.whole
-        return Precision.of(sums.mass[0], sums.answered[0], sums.present[0], self.data.targets.span)
+        return Precision(sums.mass[0], sums.answered[0], sums.present[0], self.data.targets.span)
 
-    def solve(self, expertise: Floats | None) -> Floats:
-        """theta for an expertise, with an l2 that is chosen if it is time to."""
-        intercept, complete = self.data.rows.intercept, self.sums.is_complete
-        if not self.choice.is_due:
-            if self._factor is None or not complete:
-                self._factor = Factor.of(self.whole.grams(expertise)[0], self.choice.l2, intercept=intercept)
-            self.rank = self._factor.rank
-            return self._factor.solve(self.whole.crosses(expertise)[0])
-        assert self.plain is not None
-        training = leave_one_out(self.sums.n_cells)
-        if self._spectrum is None or not complete:
-            self._spectrum = Spectrum.of(self.sums.grams(expertise, training), intercept=intercept)
-        held_out = self.plain.grams(expertise), self.plain.crosses(expertise)
-        crosses = self.sums.crosses(expertise, training)
-        theta = self.choice.solve(self._spectrum, crosses, held_out, self.data.targets.factor)
-        self.rank = self._spectrum.rank(self.choice.l2)
-        return theta
+    @property
+    def n_folds(self) -> int:
+        return self.sums.n_cells
+
+    def systems(self, expertise: Floats | None, *, folds: bool, held_out: bool = False) -> Systems:
+        sums = self.plain if held_out else self.sums if folds else self.whole
+        assert sums is not None
+        return sums.systems(expertise)
 
     def squared_errors(self, theta: Floats) -> Floats:
-        """Weighted sums of squared errors, per annotator."""
         return self.whole.squared_errors(theta)
 
     def agreement(self, theta: Floats) -> Floats:
-        """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
         return self.whole.agreement(theta)
-
-    def fold_models(self, expertise: Floats) -> Floats:
-        """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
-        training = leave_one_out(self.sums.n_cells)
-        crosses = self.sums.crosses(expertise, training)
-        if self._spectrum is not None and self.sums.is_complete:  # was needed to choose l2
-            return self._spectrum.solve(crosses, np.array([self.choice.l2]))[:-1, :, 0]
-        grams, average = self.sums.grams(expertise, training), self.sums.average_expertise(expertise, training)
-        # An example counts relative to the average of all folds, as in the model of all.
-        systems = zip(grams[:-1], crosses[:-1], self.choice.l2 * average[-1] / average[:-1], strict=True)
-        intercept = self.data.rows.intercept
-        return np.array([Factor.of(gram, float(l2), intercept=intercept).solve(cross) for gram, cross, l2 in systems])
-
-    def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
-        """The error of the models of a given l2, as an array of one."""
-        if self.plain is None:
-            return np.empty(0)
-        held_out = self.plain.grams(expertise), self.plain.crosses(expertise)
-        return held_out_errors(*held_out, theta[:, :, np.newaxis], self.data.targets.factor)
 
 
 @dataclass(eq=False)
-class RowsProblem:
-    """A problem whose every round reads the rows.
+class RowsProblem(Problem):
+    """A problem whose every round reads the rows."""
 
-    If they are too wide for a gram matrix, each solution starts from the `latest`.
-    """
-
-    data: RidgeData
     folds: Folds
-    choice: L2Choice
-    weights: Weights
-    latest: Floats | None = None
-    rank: int = 0
-
-    @property
-    def l2(self) -> float:
-        return self.choice.l2
-
-    def at(self, weights: Weights) -> RowsProblem:
-        """The same problem with the weights of a round."""
-        return self if weights is self.weights else replace(self, weights=weights)
 
     @cached_property
     def precision(self) -> Precision:
         labels, sample_weight, weight = self.data.labels, self.weights.sample_weight, self.weights.product
         answered = labels._sum_in_blocks(lambda at, example: sample_weight[example])
         mass = labels._sum_in_blocks(lambda at, example: weight[example])
-        return Precision.of(mass, answered, sample_weight.sum(), self.data.targets.span)
+        return Precision(mass, answered, sample_weight.sum(), self.data.targets.span)
 
-    def solve(self, expertise: Floats | None) -> Floats:
-        """theta for an expertise, with an l2 that is chosen if it is time to."""
+    @property
+    def n_folds(self) -> int:
+        return self.folds.n_folds
+
+    def systems(self, expertise: Floats | None, *, folds: bool, held_out: bool = False) -> Systems:
         target, total = self.data.consensus(expertise)
-        rows = self.data.rows
-        if self.choice.is_due and not is_wide(rows):
-            self.latest = self._choose(target, total)
-            return self.latest
-        if self.choice.is_due:
-            self._choose_iteratively(target, total)
-        average = np.average(total, weights=self.weights.sample_weight)
-        weight, l2 = self.weights.product * (total / average), self.choice.l2
-        if is_wide(rows):
-            self.latest = solve_iteratively(rows, weight, target, l2, self.latest)
-            self.rank = rows.n_features if l2 > 0 else min(rows.n_features, rows.n_examples - rows.intercept)
-            return self.latest
-        gram, cross = row_sums(rows, weight, values_from(target), target.shape[1])
-        factor = Factor.of(gram[0], l2, intercept=rows.intercept)
-        self.latest, self.rank = factor.solve(cross[0]), factor.rank
-        return self.latest
-
-    def _choose(self, target: Floats, total: Floats) -> Floats:
-        """theta with the l2 that has the smallest held-out error for one consensus."""
-        rows, use = self.data.rows, leave_one_out(self.folds.n_folds)
-        gram, cross = self._fold_sums(target, self.weights.product * total)
-        average = self._averages(total, use)[:, np.newaxis, np.newaxis]
-        spectrum = Spectrum.of(np.tensordot(use, gram, axes=1) / average, intercept=rows.intercept)
-        held_out = self._fold_sums(target, self._held_out_weight(total))
-        crosses = np.tensordot(use, cross, axes=1) / average
-        theta = self.choice.solve(spectrum, crosses, held_out, self.data.targets.factor)
-        self.rank = spectrum.rank(self.choice.l2)
-        return theta
-
-    def _choose_iteratively(self, target: Floats, total: Floats) -> None:
-        """Without gram matrices: from the largest l2 to the smallest, each solution the start of the next."""
-        errors, held_out = np.zeros(len(self.choice.l2s)), self._held_out_weight(total)
-        for k, average in enumerate(self._averages(total, leave_one_out(self.folds.n_folds)[:-1])):
-            weight = np.where(self.folds.fold == k, 0.0, self.weights.product * (total / average))
-            at = np.flatnonzero(self.folds.fold == k)
-            start = None
-            for s in np.argsort(-self.choice.l2s):
-                start = solve_iteratively(self.data.rows, weight, target, float(self.choice.l2s[s]), start, tol=1e-6)
-                differences = target[at] - self.data.rows.scores(start, at)
-                errors[s] += held_out[at] @ self.data.targets.squared(differences)
-        self.choice.take(errors)
-
-    def _fold_sums(self, target: Floats, weight: Floats) -> tuple[Floats, Floats]:
-        return row_sums(
-            self.data.rows, weight, values_from(target), target.shape[1], self.folds.fold, self.folds.n_folds
-        )
-
-    def _averages(self, total: Floats, use: Floats) -> Floats:
-        """The expertise of all who labelled the average example, per set of folds."""
-        weight = self.weights.sample_weight
-        labelled = np.bincount(self.folds.fold, weight * total, minlength=self.folds.n_folds)
-        present = np.bincount(self.folds.fold, weight, minlength=self.folds.n_folds)
-        return (use @ labelled) / (use @ present)
-
-    def _held_out_weight(self, total: Floats) -> Floats:
-        average = self._averages(total, np.eye(self.folds.n_folds))
-        return self.weights.sample_weight * total / average[self.folds.fold]
-
-    def fold_models(self, expertise: Floats) -> Floats:
-        """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
-        target, total = self.data.consensus(expertise)
-        weight = self.weights.product * (total / np.average(total, weights=self.weights.sample_weight))
-        return fold_models(self.data.rows, weight, target, self.choice.l2, self.folds.fold, self.latest)
-
-    def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
-        """The error of the models of a given l2, as an array of one."""
-        target, total = self.data.consensus(expertise)
-        squared = self.data.targets.squared
-        differences = squared(target - self.data.rows.fold_scores(theta, self.folds.fold)) - squared(target)
-        return np.array([self._held_out_weight(total) @ differences])
+        count, n_cells = self.weights.sample_weight, self.n_folds if folds else 1
+        cell = self.folds.fold if folds else np.zeros(len(total), dtype=np.intp)
+        weight = (count if held_out else self.weights.product) * total
+        gram, cross = row_sums(self.data.rows, weight, values_from(target), target.shape[1], cell, n_cells)
+        check_squares(gram)
+        present, labelled = (sum_by(cell, part, n_cells) for part in (count, count * total))
+        return Systems(gram, cross, labelled, present)
 
     def squared_errors(self, theta: Floats) -> Floats:
-        """Weighted sums of squared errors, per annotator."""
         labels, targets = self.data.labels, self.data.targets
         scores, weight = self.data.rows.scores(theta), self.weights.product
 
@@ -269,8 +219,59 @@ class RowsProblem:
         return labels._sum_in_blocks(squared)
 
     def agreement(self, theta: Floats) -> Floats:
-        """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
         return label_agreement(self.data, self.data.labels, self.data.rows.scores(theta), self.weights.product)
+
+
+@dataclass(eq=False)
+class IterativeProblem(RowsProblem):
+    """Rows that are too wide for a gram matrix: each solution starts from the latest."""
+
+    latest: Floats | None = None
+
+    def solve(self, expertise: Floats | None) -> Floats:
+        if self.choice.is_due:
+            self.choice.take(self._errors_of_l2s(expertise))
+        rows = self.data.rows
+        weight, target = self._weighted(expertise)
+        self.latest = solve_iteratively(rows, weight, target, self.l2, self.latest)
+        self.rank = rows.n_features if self.l2 > 0 else min(rows.n_features, rows.n_examples - rows.intercept)
+        return self.latest
+
+    def _weighted(self, expertise: Floats | None) -> tuple[Floats, Floats]:
+        """The weights of the rows, relative to the average example, and their consensus."""
+        target, total = self.data.consensus(expertise)
+        return self.weights.product * (total / np.average(total, weights=self.weights.sample_weight)), target
+
+    def _errors_of_l2s(self, expertise: Floats | None) -> Floats:
+        """The held-out error of every l2: from the largest to the smallest, each solution the start of the next."""
+        (target, total), l2s = self.data.consensus(expertise), self.choice.l2s
+        errors, fold, count = np.zeros(len(l2s)), self.folds.fold, self.weights.sample_weight
+        held_out = self._held_out_weight(total)
+        for k in range(self.n_folds):
+            others, at, theta = fold != k, np.flatnonzero(fold == k), None
+            average = np.average(total[others], weights=count[others])
+            weight = np.where(others, self.weights.product * (total / average), 0.0)
+            for s in np.argsort(-l2s):
+                theta = solve_iteratively(self.data.rows, weight, target, float(l2s[s]), theta, tol=1e-6)
+                differences = target[at] - self.data.rows.scores(theta, at)
+                errors[s] += held_out[at] @ self.data.targets.squared(differences)
+        return errors
+
+    def _held_out_weight(self, total: Floats) -> Floats:
+        """What held-out rows count, relative to the average one of their fold."""
+        fold, count = self.folds.fold, self.weights.sample_weight
+        return count * total / (np.bincount(fold, count * total) / np.bincount(fold, count))[fold]
+
+    def fold_models(self, expertise: Floats) -> Floats:
+        weight, target = self._weighted(expertise)
+        held_in = (np.where(self.folds.fold == k, 0.0, weight) for k in range(self.n_folds))
+        return np.array([solve_iteratively(self.data.rows, part, target, self.l2, self.latest) for part in held_in])
+
+    def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
+        target, total = self.data.consensus(expertise)
+        squared = self.data.targets.squared
+        differences = squared(target - self.data.rows.fold_scores(theta, self.folds.fold)) - squared(target)
+        return np.array([self._held_out_weight(total) @ differences])
 
 
 def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
@@ -282,27 +283,3 @@ def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight
         return products
     mass = np.maximum(labels._sum_per_annotator(weight), np.finfo(np.float64).tiny)
     return products - labels._sum_per_annotator(weight * ratings) * labels._sum_per_annotator(weight * scored) / mass
-
-
-def fold_models(
-    rows: Rows,
-    weight: Floats,
-    target: Floats,
-    l2: float,
-    fold: Codes,
-    start: Floats | None = None,
-    *,
-    tol: float = 1e-10,
-) -> Floats:
-    """Models of all folds but one, of shape (n_folds, n_columns, n_targets): by one pass over the rows.
-
-    Too many columns for a gram matrix are solved iteratively, from a `start`.
-    """
-    n_folds = int(fold.max()) + 1
-    if is_wide(rows):
-        held_in = (np.where(fold == k, 0.0, weight) for k in range(n_folds))
-        return np.array([solve_iteratively(rows, part, target, l2, start) for part in held_in])
-    sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
-    check_squares(sums[0])
-    systems = zip(*(np.tensordot(leave_one_out(n_folds)[:-1], cells, axes=1) for cells in sums), strict=True)
-    return np.array([Factor.of(gram, l2, intercept=rows.intercept).solve(cross) for gram, cross in systems])

@@ -9,11 +9,13 @@ rows, each around its own centre, can be added.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._limits import PRIOR_LABELS, SMALLEST_ERROR
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.targets import Targets
 
@@ -164,28 +166,12 @@ class Statistics:
         between: dict[str, Any] = {name: share * one + (1 - share) * two for name, (one, two) in both.items()}
         return replace(self, **between)
 
-    def grams(self, expertise: Floats | None = None, use: Floats | None = None) -> Floats:
-        """The gram matrices of the model step, of shape (n_sets, n_columns, n_columns).
-
-        An example counts by the expertise of those who labelled it, relative to the average example of its set. No
-        expertise stands for the first consensus, when all count alike. `use`, of shape (n_sets, n_cells), states which
-        cells make up each set of rows; by default every cell is one.
-        """
-        if self.is_complete:  # every example is average
-            return _sets(use, self.gram[:, 0])
+    def systems(self, expertise: Floats | None = None) -> Systems:
+        """What the model step solves, a cell each; no expertise stands for the first consensus."""
         precision = np.ones(self.n_annotators) if expertise is None else expertise
-        average = self.average_expertise(precision, use)[:, np.newaxis, np.newaxis]
-        return _sets(use, _over_annotators(precision, self.gram)) / average
-
-    def crosses(self, expertise: Floats | None = None, use: Floats | None = None) -> Floats:
-        """The right-hand sides that go with `grams`, of shape (n_sets, n_columns, n_targets)."""
-        precision = np.ones(self.n_annotators) if expertise is None else expertise
-        sums = self.first if expertise is None else _over_annotators(precision, self.cross)
-        return _sets(use, sums) / self.average_expertise(precision, use)[:, np.newaxis, np.newaxis]
-
-    def average_expertise(self, expertise: Floats, use: Floats | None = None) -> Floats:
-        """The expertise of all who labelled the average example, per set of cells."""
-        return _sets(use, self.answered @ expertise) / _sets(use, self.present)
+        gram = self.gram[:, 0] if self.is_complete else _over_annotators(precision, self.gram)
+        cross = self.first if expertise is None else _over_annotators(precision, self.cross)
+        return Systems(gram, cross, self.answered @ precision, self.present, lasting=self.is_complete)
 
     def squared_errors(self, theta: Floats) -> Floats:
         """Sums of weighted squared errors of every annotator in cell 0 against the scores of `theta`."""
@@ -200,6 +186,81 @@ class Statistics:
             return products
         scores = np.einsum("bp,pt->bt", self.gram[0][:, :, -1], theta)
         return products - (scores * self.cross[0][:, -1]).sum(axis=1) / self.mass[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """Gram matrices and right-hand sides of cells for one consensus, and what combines them to sets of cells.
+
+    An example counts by the expertise of those who labelled it, relative to the average example of its set. Where all
+    labelled the same rows, every example is average: gram matrices are `lasting`, the same for any expertise.
+    """
+
+    gram: Floats  # (n_cells, n_columns, n_columns)
+    cross: Floats  # (n_cells, n_columns, n_targets)
+    labelled: Floats  # (n_cells,): the expertise of all who labelled the examples
+    present: Floats  # (n_cells,): how many there are
+    lasting: bool = False
+
+    def average(self, use: Floats | None = None) -> Floats:
+        """The expertise of all who labelled the average example; sets are rows of `use`, by default the cells."""
+        return _sets(use, self.labelled) / _sets(use, self.present)
+
+    def grams(self, use: Floats | None = None) -> Floats:
+        """Of shape (n_sets, n_columns, n_columns)."""
+        grams = _sets(use, self.gram)
+        return grams if self.lasting else grams / self.average(use)[:, np.newaxis, np.newaxis]
+
+    def crosses(self, use: Floats | None = None) -> Floats:
+        """Of shape (n_sets, n_columns, n_targets)."""
+        return _sets(use, self.cross) / self.average(use)[:, np.newaxis, np.newaxis]
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """How squared errors become expertise: one over the mean squared error, shrunk where labels are missing."""
+
+    mass: Floats  # (n_annotators,): total weight of the examples that each annotator labelled
+    answered: Floats  # (n_annotators,): the same without easiness: how much each annotator labelled
+    present: float  # how much there was to label
+    span: float  # the squared size of a typical difference between labels
+
+    @cached_property
+    def prior(self) -> Floats:
+        """Weight of the crowd's average error in each annotator's.
+
+        It is zero for those who labelled everything, so that complete labels give the paper's expertise exactly.
+        """
+        return PRIOR_LABELS * (1 - np.minimum(self.answered / self.present, 1.0))
+
+    def average(self, expertise: Floats) -> float:
+        """The expertise of all who labelled the average example."""
+        return float(self.answered @ expertise / self.present)
+
+    def expertise(self, errors: Floats) -> Floats:
+        """Expertise from sums of squared errors."""
+        return 1.0 / self._shrunk(errors, self._crowd_error(errors))
+
+    def crowd_expertise(self, errors: Floats) -> float:
+        """The expertise of the crowd as a whole: what an unknown annotator is taken to have."""
+        return 1.0 / max(self._crowd_error(errors), SMALLEST_ERROR * self.span)
+
+    def objective(self, errors: Floats, penalties: Floats) -> Floats:
+        """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
+
+        The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
+        rounds are measured as in the last one, so that they can be compared. `errors` are (n_rounds, n_annotators).
+        """
+        strength = self.mass + self.prior
+        logarithms = np.log(self._shrunk(errors, self._crowd_error(errors[-1])))
+        return (logarithms @ strength + penalties) / strength.sum()
+
+    def _crowd_error(self, errors: Floats) -> float:
+        return float(errors.sum() / self.mass.sum())
+
+    def _shrunk(self, errors: Floats, crowd: float) -> Floats:
+        floor = SMALLEST_ERROR * self.span
+        return np.maximum((errors + self.prior * crowd) / (self.mass + self.prior), floor)
 
 
 def no_statistics(n_features: int, targets: Targets) -> Statistics:

@@ -25,11 +25,10 @@ from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataErro
 from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.problem import L2Choice, SumsProblem
-from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
+from crowdwise.ridge.rounds import RoundWeights, Settled, alternate
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.rows.features import Rows
 from crowdwise.training_set import TrainingSet
-from crowdwise.weights import Fixed
 from crowdwise.weights.folds import content_folds
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
@@ -160,8 +159,9 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
         rows = Rows.of(X, intercept=True)
         first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
         data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
-        weights = WeightSequence(data, 2.0, Weighting(Fixed()))
-        problem = SumsProblem(data, data.sums(data.easiness(2.0)), None, L2Choice(np.ones(1), False))
+        weights = RoundWeights(data, 2.0)
+        choice = L2Choice(np.ones(1), False)
+        problem = SumsProblem(data, choice, weights.first, data.sums(data.easiness(2.0)), None)
         settled.append(alternate(problem, weights, max_rounds=100, tol=1e-10)[0])
     signs, columns = settled
     assert_allclose(columns.theta[:, 1:], signs.theta, rtol=1e-8, atol=1e-10)

@@ -25,7 +25,6 @@ from crowdwise import (
 )
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.ridge import path as ridge_path
-from crowdwise.ridge import rounds
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth, class_weights
 from crowdwise.weights.folds import content_folds
 
@@ -185,7 +184,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
     X, matrix = crowd(2, missing=missing, n_classes=3)
     settings = {"curriculum": curriculum, "random_state": SEED, "max_rounds": 12}
     sums = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
-    monkeypatch.setattr(rounds.Weighting, "needs_rows", True)
+    monkeypatch.setattr(ridge_path.Search, "needs_rows", True)
     rows = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
     assert (sums.route_, rows.route_) == ("sums", "rows")
     for name in ("coef_", "expertise_", "objective_"):

@@ -92,7 +92,7 @@ def test_the_model_step_of_complete_labels_is_that_of_the_consensus():
     labels = labels_of(matrix)
     expertise = np.arange(1.0, 7)
     sums = statistics(X, labels, intercept=False)
-    gram, cross = sums.grams(expertise), sums.crosses(expertise)
+    gram, cross = sums.systems(expertise).grams(), sums.systems(expertise).crosses()
     consensus = (2.0 * matrix.astype(float) - 1) @ expertise / expertise.sum()
     assert_allclose(gram[0], X.T @ X)
     assert_allclose(cross[0, :, 0], X.T @ consensus)

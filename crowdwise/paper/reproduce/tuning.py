@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,13 @@ from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.classifier import PAPER_L2S
 from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.ridge.data import RidgeData
+from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.problem import L2Choice, SumsProblem
-from crowdwise.ridge.rounds import Precision, Weighting, Weights, WeightSequence, alternate
+from crowdwise.ridge.rounds import RoundWeights, alternate
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
+from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import Rows, row_space
 from crowdwise.training_set import TrainingSet
-from crowdwise.weights.curricula import Fixed
 
 N_FOLDS = 10
 # The weight is twice the paper's g, so its l2 is doubled wherever g is used; its unweighted method has no g.
@@ -88,42 +88,31 @@ def tuned_ridge(X: Any, target: NDArray[Any]) -> TunedRidge:
 
 
 @dataclass(eq=False)
-class FollowingFolds:
+class FollowingFolds(SumsProblem):
     """A problem whose folds are cut anew from the signs of the consensus."""
 
-    data: RidgeData  # what is to be learned from
-    easiness: Floats  # (n_examples,): the weights
-    choice: L2Choice  # the l2, chosen in every round
-    rank: int = field(default=0, init=False)
-    _fold: Codes | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self._votes = self.data.labels.to_matrix()
-
-    @property
-    def precision(self) -> Precision:
-        return self.current.precision
-
-    @property
-    def l2(self) -> float:
-        return self.choice.l2
-
-    def at(self, weights: Weights) -> FollowingFolds:
-        """The weights are the same in every round."""
-        return self
+    votes: Floats  # (n_examples, n_annotators): labels, -1 or +1
+    fold: Codes
 
     def solve(self, expertise: Floats | None) -> Floats:
         """theta over the folds of the round before, unless a sign has changed."""
-        fold = stratified_folds(
-            np.sign(self._votes @ (np.ones(self._votes.shape[1]) if expertise is None else expertise))
-        )
-        if self._fold is None or not np.array_equal(fold, self._fold):
-            plain, easy = (self.data.sums(weight, fold, N_FOLDS) for weight in (None, self.easiness))
-            self._fold, self.current = fold, SumsProblem(self.data, easy, plain, self.choice)
-        return self.current.solve(expertise)
+        fold = _folds_of(self.votes, np.ones(self.votes.shape[1]) if expertise is None else expertise)
+        if not np.array_equal(fold, self.fold):
+            self.fold, self._spectrum = fold, None
+            self.easy, self.plain = _fold_sums(self.weights, fold)
+            for name in ("sums", "whole", "precision"):  # of the folds before
+                vars(self).pop(name, None)
+        return super().solve(expertise)
 
-    def squared_errors(self, theta: Floats) -> Floats:
-        return self.current.squared_errors(theta)
+
+def _folds_of(votes: Floats, expertise: Floats) -> Codes:
+    return stratified_folds(np.sign(votes @ expertise))
+
+
+def _fold_sums(weights: Weights, fold: Codes) -> tuple[Statistics, Statistics]:
+    """Sums weighted by easiness, and sums that are not."""
+    data = weights.data
+    return data.sums(weights.example, fold, N_FOLDS), data.sums(None, fold, N_FOLDS)
 
 
 @dataclass(frozen=True)
@@ -151,8 +140,9 @@ def tuned(X: Any, labels: CrowdLabels, steepnesses: Sequence[float]) -> list[Tun
 
 def _tuned_model(data: RidgeData, steepness: float) -> TunedModel:
     choice = L2Choice(np.array(PAPER_L2S) * (WEIGHT_OVER_G if steepness > 0 else 1.0), every_round=True)
-    easiness = data.easiness(steepness)
-    weights = WeightSequence(data, steepness, Weighting(Fixed()))
-    settled, _ = alternate(FollowingFolds(data, easiness, choice), weights, max_rounds=MAX_ROUNDS, tol=TOL)
+    weights, votes = RoundWeights(data, steepness), data.labels.to_matrix()
+    fold = _folds_of(votes, np.ones(votes.shape[1]))
+    problem = FollowingFolds(data, choice, weights.first, *_fold_sums(weights.first, fold), votes, fold)
+    settled, _ = alternate(problem, weights, MAX_ROUNDS, TOL)
     coef, _ = data.to_features(settled.theta)
     return TunedModel(steepness, coef[0], choice.l2, settled.n_rounds, settled.converged)
