@@ -45,7 +45,7 @@ from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus
-from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -358,7 +358,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels_fit = fit_labels(chunks, counting, model, report=reporter.rounds("labels"))
         counted = weights_of_classes(self.class_weight, given, training.classes)
         weights = RoundWeights(
-            chunks, _easiness, np.ones(len(training.classes)) if counted is None else counted, curriculum, rng
+            chunks, Stored("easiness"), np.ones(len(training.classes)) if counted is None else counted, curriculum, rng
         )
         fit = fit_with_features(
             chunks, chunks.chunks[0], labels_fit, EstimatorModels(folds, chunks), weights, model,
@@ -452,9 +452,3 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, crowd = align(indexable(X)[0], as_labels(labels))
         check_numbers(X, self._base())
         return self.fitted_.consensus(X, with_ids_of(X, crowd), use_model=use_model)
-
-
-def _easiness(chunk: Chunk) -> Floats:
-    assert chunk.memo is not None
-    easiness: Floats = chunk.memo["easiness"][1]
-    return easiness

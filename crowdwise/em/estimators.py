@@ -31,7 +31,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import Method
-from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.rows.chunks import Chunk, MemoryChunks, Stored
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import content_folds
@@ -322,8 +322,7 @@ class StoredScores:
     scores: Floats
 
     def __call__(self, chunk: Chunk) -> Floats:
-        assert chunk.memo is not None
-        return self.scores[chunk.memo["position"][1]]
+        return self.scores[Stored("position")(chunk)]
 
 
 @dataclass(frozen=True, eq=False)

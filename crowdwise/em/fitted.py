@@ -27,7 +27,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import NOMINAL, LabelScale
 from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.results.fit_results import Choice, FitResults
-from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
+from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, Stored
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate
 from crowdwise.truths.check import TruthCheck, check_classes
@@ -174,7 +174,7 @@ class FittedAnnotators:
         """
         position = self._positions(labels)
         counting = Counting(len(self.classes), self.sharing.at(position), self.answers.has_abstentions)
-        prior = np.log(np.maximum(self.class_prior, _TINY)) if log_prior is None else _stored_prior
+        prior = np.log(np.maximum(self.class_prior, _TINY)) if log_prior is None else Stored("prior")
         posterior = Posterior(counting, self.answers.at(position), prior)
         merit = np.where(position < 0, self.merit.mean(), self.merit[position])
         chunks = MemoryChunks.of(labels, np.ones(len(labels)))
@@ -214,12 +214,6 @@ class FittedAnnotators:
             empty = labels.labels_per_example == 0
             proba[empty] = np.exp(log_prior[empty])
         return self.as_consensus(labels.examples, proba)
-
-
-def _stored_prior(chunk: Chunk) -> Floats:
-    assert chunk.memo is not None
-    prior: Floats = chunk.memo["prior"][1]
-    return prior
 
 
 class FittedModel(Protocol):

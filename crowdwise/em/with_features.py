@@ -23,7 +23,7 @@ from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally, warn_if_not_converged
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior
 from crowdwise.probabilities import Scaling, best_temperature, expectation, fit_scaling, log_softmax
-from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
+from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, Stored
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, checked_weights
 
@@ -65,9 +65,7 @@ class Weighting:
     def __call__(self, chunk: Chunk) -> Floats:
         """How much each example of a chunk counts."""
         if self.of_rows is not None:
-            assert chunk.memo is not None
-            weight: Floats = self.of_rows[chunk.memo["position"][1]]
-            return weight * chunk.weight
+            return self.of_rows[Stored("position")(chunk)] * chunk.weight
         easiness = self.easiness_of(chunk)
         return chunk.weight * (easiness if self.share == 1 else self.share * easiness + (1 - self.share))
 

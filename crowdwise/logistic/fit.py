@@ -28,8 +28,8 @@ from crowdwise.em.with_features import (
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus
-from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
-from crowdwise.rows.features import Rows
+from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks, Stored
+from crowdwise.rows.features import Rows, linear_scores
 from crowdwise.rows.summary import DataSummary, first_of_sample
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
@@ -64,23 +64,7 @@ class FittedLogistic:
 
     def scores(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
-        if self.shift is None:
-            return np.asarray(X @ self.coef) + self.intercept
-        if sparse.issparse(X):
-            return self._sparse_scores(sparse.csr_array(X), self.shift)
-        return np.asarray((X - self.shift) @ self.coef) + self.intercept
-
-    def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
-        """Scores of sparse features, which are shifted where they are stored and stay sparse."""
-        if not X.has_canonical_format:  # an entry stored in two parts would be shifted twice
-            X = X.copy()
-            X.sum_duplicates()
-        stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
-        scores = np.asarray(stored @ self.coef) + self.intercept
-        where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
-        absent = np.flatnonzero(where.sum(axis=1) < np.count_nonzero(shift))  # shifted zeros that are not stored
-        scores[absent] += np.asarray(where[absent] @ (shift[:, np.newaxis] * self.coef)) - shift @ self.coef
-        return scores
+        return linear_scores(X, self.coef, self.intercept, self.shift)
 
     @property
     def intercept_at_zero(self) -> Floats:
@@ -223,7 +207,7 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     rows = SoftmaxRows(
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
     )
-    return FitData(chunks, sample, features, rows, training.labels, training.active, _kept_disagreement)
+    return FitData(chunks, sample, features, rows, training.labels, training.active, Stored("disagreement"))
 
 
 def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
@@ -269,12 +253,6 @@ def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
     features = LogisticFeatures.of(sample.X, sample.weight, centred=False)
     rows = Rows(sample.X / features.unit, np.zeros(sample.X.shape[1]), intercept=False)
     return LogisticFeatures(features.unit, rows, None, features.variance)
-
-
-def _kept_disagreement(chunk: Chunk) -> Floats:
-    assert chunk.memo is not None
-    values: Floats = chunk.memo["disagreement"][1]
-    return values
 
 
 @dataclass(frozen=True)
@@ -339,9 +317,7 @@ def _start(settings: Settings, labels_fit: LabelsOnlyFit) -> OfChunk:
 
 
 def _given_start(chunk: Chunk) -> Floats:
-    assert chunk.memo is not None
-    first: Floats = chunk.memo["init"][1]
-    return with_truth(first, chunk)
+    return with_truth(Stored("init")(chunk), chunk)
 
 
 def fit_logistic(data: FitData, settings: Settings, reporter: Reporter) -> LogisticFit:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, in_c_order
 from crowdwise._limits import ENOUGH_EXAMPLES, LEAST_MODEL_ERROR, SMALLEST_ERROR
@@ -33,7 +32,8 @@ from crowdwise.ridge.path import RidgePath
 from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.rounds import Settled
 from crowdwise.ridge.targets import Votes
-from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.rows.chunks import MemoryChunks, Stored
+from crowdwise.rows.features import linear_scores
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
 from crowdwise.weights.folds import Folds
@@ -91,15 +91,8 @@ class FittedRidge:
 
     def scores(self, X: Any) -> Floats:
         """Scores of examples, of shape (n_examples, n_targets); features must be finite."""
-        if self.shift is None:
-            return np.asarray(X @ self.coef.T) + self.intercept
-        offset = self.intercept + self.coef @ self.shift
-        if not sparse.issparse(X):
-            return (X - self.shift) @ self.coef.T + offset
-        far = np.flatnonzero(self.shift)  # the other columns are not shifted, and stay sparse
-        near = self.coef.copy()
-        near[:, far] = 0.0
-        return np.asarray(X @ near.T) + (X[:, far].toarray() - self.shift[far]) @ self.coef[:, far].T + offset
+        offset = self.intercept if self.shift is None else self.intercept + self.coef @ self.shift
+        return linear_scores(X, self.coef.T, offset, self.shift)
 
     def log_prior(self, X: Any) -> Floats:
         """Logarithms of the model's probabilities of classes, as the consensus uses them."""
@@ -219,17 +212,11 @@ def _some(labels: CrowdLabels) -> slice:
     return slice(None, None, max(1, int(len(labels) / max(wanted, ENOUGH_EXAMPLES))))
 
 
-def _stored(chunk: Chunk) -> Floats:
-    assert chunk.memo is not None
-    scores: Floats = chunk.memo["scores"][1]
-    return scores
-
-
 class _StoredScores:
     """A classifier that is not fitted again: scores stay those of the paper's rounds, out of fold."""
 
     def fit(self, targets: Targets) -> Any:
-        return _stored
+        return Stored("scores")
 
 
 def _unseen_scores(data: RidgeData, folds: Folds, fit: Settled) -> Floats:

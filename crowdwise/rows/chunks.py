@@ -99,6 +99,17 @@ class Chunk:
         return replace(self, labels=recoded(self.labels, annotators, classes))
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What was put with every chunk under a name, a row per example."""
+
+    name: str
+
+    def __call__(self, chunk: Chunk) -> Any:
+        assert chunk.memo is not None
+        return chunk.memo[self.name][1]
+
+
 class Chunks(Protocol):
     """A source of chunks."""
 

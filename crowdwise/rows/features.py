@@ -236,6 +236,18 @@ def check_new(estimator: Any, X: Any) -> Any:
     return X
 
 
+def linear_scores(X: Any, coef: Floats, offset: Floats, shift: Floats | None) -> Floats:
+    """Scores of examples, of shape (n_examples, n_outputs): features less a shift, times coefficients, and the offset.
+
+    Only the columns of sparse features that are shifted become dense.
+    """
+    if shift is None or not sparse.issparse(X):
+        return np.asarray((X if shift is None else X - shift) @ coef) + offset
+    far, near = np.flatnonzero(shift), coef.copy()
+    near[far] = 0.0
+    return np.asarray(X @ near) + (X[:, far].toarray() - shift[far]) @ coef[far] + offset
+
+
 @dataclass(frozen=True, eq=False)
 class RowSpace:
     """Features with more columns than rows, in coordinates of the space that the rows span.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import Codes, Floats
-from crowdwise.probabilities import log_softmax
+from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 from crowdwise.softmax.curvature import curvature, factored, solver
 from crowdwise.softmax.descent import Memory, Point, by_model, descend, side_by_side
@@ -273,12 +272,8 @@ def normalisers(scores: Floats) -> tuple[Floats, Floats]:
     """
     if len(scores) == 1:
         return _of_two_classes(scores)
-    top = reduce(np.maximum, scores)
-    proba = scores - top
-    np.exp(proba, out=proba)
-    total = reduce(np.add, proba)
-    proba /= total
-    return np.log(total, out=total) + top, proba
+    proba = np.empty_like(scores)
+    return shares_of_sum(scores, proba), proba
 
 
 def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
