@@ -5,6 +5,8 @@ import runpy
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import crowdwise
 from crowdwise._text import how_to_install
 
@@ -56,3 +58,7 @@ def test_every_extra_for_users_is_tried_before_a_release():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     script = runpy.run_path(str(ROOT / "scripts" / "release-check"))
     assert set(script["PROBES"]) == {"plain", *extras} - {"test", "check", "docs"}
+    assert script["arguments"]([]).extras == list(script["PROBES"])
+    assert script["arguments"](["plain", "cli"]).extras == ["plain", "cli"]
+    with pytest.raises(SystemExit):
+        script["arguments"](["nothing"])
