@@ -103,7 +103,7 @@ def _sums_per_annotator(
             # An example comes once per label, so its first consensus is counted as often as it has labels.
             out[n_targets:] = first[example[order[at]]].T
 
-        sums = _new_sums(rows, 2 * n_targets)
+        sums = _Sums(rows, 2 * n_targets)
         with _quiet():
             for block in rows.blocks(range(ends[k], ends[k + 1])):
                 at = example[order[block]]
@@ -183,39 +183,6 @@ class _Sums:
         return np.vstack([features, np.concatenate([cross[0], level])])
 
 
-class _SumsOfCopies:
-    """The same where features are copied in any case: copied beside the values, they need one product."""
-
-    def __init__(self, rows: Rows, n_values: int) -> None:
-        self.rows, self._n_columns = rows, rows.n_columns + n_values
-        n_padded = _whole_kernels(self._n_columns)
-        self._block, self._total = np.zeros((0, n_padded)), np.zeros((n_padded, n_padded))
-
-    def add(self, at: Any, weight: Floats | None, place: Any, write_values: WriteValues) -> None:
-        """Add the sums over the rows `at`, whose values are written for `place`; no weight is a weight of one."""
-        n_rows, n_features = _n_rows(at), self.rows.n_features
-        if len(self._block) < n_rows:
-            self._block = np.zeros((n_rows, self._block.shape[1]))
-        block = self._block[:n_rows]
-        columns = block[:, n_features : self._n_columns]
-        root = None if weight is None else np.sqrt(weight)[:, np.newaxis]
-        columns[:, : self.rows.intercept] = 1.0
-        write_values(place, columns[:, self.rows.intercept :].T)
-        if root is not None:
-            columns *= root
-        self.rows.read(at, root, block[:, :n_features])
-        self._total += block.T @ block
-
-    def total(self) -> Floats:
-        """Products of the columns of `Rows` with themselves and with the values, of shape (n_columns, ...)."""
-        return self._total[: self.rows.n_columns, : self._n_columns]
-
-
-def _new_sums(rows: Rows, n_values: int) -> _Sums | _SumsOfCopies:
-    """What adds up blocks of these rows."""
-    return _SumsOfCopies(rows, n_values) if rows.is_copied else _Sums(rows, n_values)
-
-
 def _whole_kernels(n_columns: int) -> int:
     """As many columns or some more."""
     return -(-n_columns // _KERNEL_COLUMNS) * _KERNEL_COLUMNS
@@ -242,7 +209,7 @@ def row_sums(
         weight = None
 
     def task(part: tuple[int, list[Any]]) -> tuple[int, Floats]:
-        sums = _new_sums(rows, n_values)
+        sums = _Sums(rows, n_values)
         with _quiet():
             for at in part[1]:
                 sums.add(at, None if weight is None else weight[at], at, write_values)

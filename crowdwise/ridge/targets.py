@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._threads import COSTLY, each_block
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.consensus import RatingConsensus
+from crowdwise.weights.class_weights import leading_shares
 
 # Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
 _SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
@@ -79,21 +79,11 @@ class Targets:
         """Targets of label values (codes or ratings), with one more axis of n_targets."""
         if self.codebook is None:
             return np.asarray(values, dtype=np.float64)[..., np.newaxis] - self.centre
-        if self.n_targets == 1 and len(self.codebook) == 2:
-            low, high = self.codebook[:, 0]
-            return (high - low) * np.asarray(values, dtype=np.float64)[..., np.newaxis] + low
-        return self.codebook[values]
+        return self.codebook.take(values, axis=0)
 
     def write(self, codes: Array, out: Floats) -> None:
         """Targets of a matrix of label values, of shape (n_rows, n_labels), as rows of `out`: label after label."""
-        if self.codebook is not None and self.n_targets == 1 and len(self.codebook) == 2:
-            low, high = self.codebook[:, 0]
-            out[...] = codes.T
-            if (low, high) != (0.0, 1.0):
-                out *= high - low
-                out += low
-        else:
-            out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
+        out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
 
     def uncentred(self, scores: Floats) -> Floats:
         """Scores as the labels are."""
@@ -132,8 +122,7 @@ def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
     if len(targets.codebook) == 2 and targets.n_targets == 1:
         low, high = targets.codebook[:, 0]
         return (high - low) / 2 * np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64)) + (high + low) / 2
-    top = counts == counts.max(axis=1, keepdims=True)
-    return (top / top.sum(axis=1, keepdims=True)) @ targets.codebook
+    return leading_shares(counts) @ targets.codebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,15 +164,6 @@ class Votes:
     def mean_targets(self, targets: Targets) -> Floats:
         """The expertise-weighted mean of each example's targets, of shape (n_examples, n_targets)."""
         tiny = np.finfo(float).tiny  # there may be examples without labels
-        if targets.n_targets == 1 and targets.codebook is not None and targets.codebook[0, 0] == -1:
-            mean = np.empty((len(self.votes), 1))
-
-            def write(block: slice) -> None:
-                difference = self.votes[block, 1] - self.votes[block, 0]
-                np.divide(difference, np.maximum(self.total[block], tiny), out=mean[block, 0])
-
-            each_block(write, len(mean), COSTLY * len(mean))
-            return mean
         share = self.votes / np.maximum(self.total, tiny)[:, np.newaxis]
         return share - targets.centre if targets.codebook is None else share @ targets.codebook
 
