@@ -15,19 +15,28 @@ from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted import fit_results
-from crowdwise.em.with_features import curriculum_of
+from crowdwise.em.fitted import annotators_with_features, counting_of, fit_results
+from crowdwise.em.labels_only import fit_labels
+from crowdwise.em.levels import model_of_annotators
+from crowdwise.em.posterior import OfChunk
+from crowdwise.em.with_features import (
+    FeaturesFit,
+    RoundWeights,
+    SoftConsensus,
+    VoteShares,
+    curriculum_of,
+    fit_with_features,
+)
 from crowdwise.labels._align import align, as_labels, with_ids_of
-from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.logistic.fit import (
+    Easiness,
+    FitData,
     FittedLogistic,
-    LogisticFit,
-    Settings,
+    FoldedLogistic,
     data_in_memory,
     data_of_chunks,
-    fit_logistic,
-    with_start,
+    given_start,
 )
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
@@ -40,6 +49,12 @@ from crowdwise.rows.summary import DataSummary
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
+
+# How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
+# many digits: a row that counts twice is then as good as two.
+_CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-11, 2**18
+# Rounds at most, where they go on to convergence.
+_MOST_ROUNDS = 100
 
 
 class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
@@ -259,19 +274,15 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_finite(X)
         answers = known_answers(truth, given, labels)
         training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True)
-        data = data_in_memory(training, self.cross_fit, fit_intercept=self.fit_intercept)
-        settings = self._settings(training.labels)
-        if not isinstance(settings.init, str):
-            data = with_start(data, settings.init, training)
-        weight = example_weights(training.weighing_disagreement, settings.steepness) * training.sample_weight
+        data = data_in_memory(training, self.cross_fit, self.init, fit_intercept=self.fit_intercept)
+        weight = example_weights(training.weighing_disagreement, self.steepness) * training.sample_weight
         warn_if_few_effective(weight, self.n_features_in_)
-        found = fit_logistic(data, settings, reporter)
+        fit = self._fit(data, reporter)
         assert isinstance(data.chunks, MemoryChunks)
         annotators, results = fit_results(
-            training, found.fitted, data.chunks, found.with_features, self.steepness,
-            found.with_features.objective, found.with_features.converged,
-        )  # fmt: skip
-        self._keep_fit(replace(found, fitted=replace(found.fitted, annotators=annotators)))
+            training, self.fitted_, data.chunks, fit, self.steepness, fit.objective, fit.converged
+        )
+        self.fitted_ = replace(self.fitted_, annotators=annotators)
         self._keep(results)
 
     def _fit_chunks(self, chunks: ReadChunks, reporter: Reporter) -> None:
@@ -292,13 +303,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             results = self.results_
         else:
             data = data_of_chunks(chunks, summary, self.cross_fit, fit_intercept=self.fit_intercept)
-            found = fit_logistic(data, self._settings(data.sample.labels), reporter)
+            fit = self._fit(data, reporter)
             self.n_features_in_ = summary.n_features
-            self._keep_fit(found)
             sample = recoded(data.sample.labels, summary.annotators, summary.classes)
             results = replace(
-                found.fitted.annotators.results(sample, summary.labels_per_annotator), steepness=self.steepness,
-                objective=found.with_features.objective, converged=found.with_features.converged,
+                self.fitted_.annotators.results(sample, summary.labels_per_annotator), steepness=self.steepness,
+                objective=fit.objective, converged=fit.converged,
             )  # fmt: skip
         if "feature_names_in_" in vars(self):
             del self.feature_names_in_
@@ -308,29 +318,44 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         assert summary.classes is not None
         self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
 
-    def _keep_fit(self, found: LogisticFit) -> None:
-        self.fitted_, self.l2_ = found.fitted, found.l2
-        self.temperature_ = found.with_features.scaling.temperature
-        self.coef_, self.intercept_ = found.fitted.coef.T, found.fitted.intercept_at_zero
-        self.confusion_, self.class_prior_ = found.fitted.annotators.confusion, found.fitted.annotators.class_prior
-        self.class_weight_ = found.fitted.class_weight
-
-    def _settings(self, labels: CrowdLabels) -> Settings:
-        assert labels.classes is not None
-        counted = check_class_weight(self.class_weight, labels.classes)
-        return Settings(
-            self.annotator_model,
-            float(self.steepness),
-            None if self.l2 == "auto" else float(self.l2),
-            not self.errors_in_common,
-            self.cross_fit,
-            self.init,
-            np.ones(len(labels.classes)) if counted is None else counted,
-            curriculum_of(self.curriculum, self.steepness),
-            check_seed(self.random_state),
-            self.max_rounds,
-            self.tol,
-        )
+    def _fit(self, data: FitData, reporter: Reporter) -> FeaturesFit:
+        """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
+        classes, curriculum = data.sample.labels.classes, curriculum_of(self.curriculum, self.steepness)
+        assert classes is not None
+        counted = check_class_weight(self.class_weight, classes)
+        counted = np.ones(len(classes)) if counted is None else counted
+        model = model_of_annotators(self.annotator_model, data.labels)
+        counting = counting_of(data.labels, data.sample.labels, independent=not self.errors_in_common)
+        easiness = Easiness(data.disagreement, float(self.steepness))
+        weights = RoundWeights(data.chunks, easiness, counted, curriculum, check_seed(self.random_state))
+        labels_fit = fit_labels(data.chunks, counting, model, tol=self.tol, report=reporter.rounds("labels"))
+        l2, chosen = data.features.variance, self.l2 == "auto"
+        l2 = l2 if chosen else data.features.penalty(float(self.l2))
+        close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
+        classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, self.tol))
+        start: OfChunk = VoteShares(counting)
+        if chosen and data.rows.n_folds:
+            classifier.choose_l2(weights.targets(start), data.features.variance)
+        if not isinstance(self.init, str):
+            start = given_start
+        elif self.init == "labels":
+            start = SoftConsensus(labels_fit.posterior)
+        fit = fit_with_features(
+            data.chunks, data.sample, labels_fit, classifier, weights, model,
+            start=start, scaled=data.rows.n_folds > 0, max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS,
+            tol=self.tol, offsets=self.fit_intercept, report=reporter.rounds("labels and features"),
+        )  # fmt: skip
+        annotators = annotators_with_features(data.labels, data.active, labels_fit, data.chunks, fit)
+        self.class_weight_, self.temperature_ = fit.targets.class_weight, fit.scaling.temperature
+        theta = classifier.of_all_rows(fit.targets) * self.temperature_
+        if self.fit_intercept:  # what classes count is not what the classifier fit, and has no temperature
+            offset = fit.scaling.offset + (1 - self.temperature_) * np.log(self.class_weight_)
+            theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
+        self.fitted_ = FittedLogistic(annotators, *data.features.undo(theta), self.class_weight_)
+        self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
+        self.confusion_, self.class_prior_ = annotators.confusion, annotators.class_prior
+        self.l2_ = data.features.penalty_as_given(classifier.l2)
+        return fit
 
     def _check_settings(self) -> None:
         check_number("steepness", self.steepness)

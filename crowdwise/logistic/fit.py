@@ -8,21 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise._arrays import Array, Bools, Floats
+from crowdwise._arrays import Bools, Floats
 from crowdwise._limits import L2_GRID
-from crowdwise._progress import Reporter
 from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, counting_of
-from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels
-from crowdwise.em.levels import model_of_annotators
-from crowdwise.em.posterior import OfChunk
+from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.with_features import (
-    FeaturesFit,
-    RoundWeights,
-    SoftConsensus,
     Targets,
-    VoteShares,
-    fit_with_features,
     with_truth,
 )
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -34,7 +25,6 @@ from crowdwise.rows.summary import DataSummary, first_of_sample
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
 from crowdwise.training_set import TrainingSet
-from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.folds import content_folds, telling_columns
 
 
@@ -161,11 +151,6 @@ class _One:
 
 # How many examples are enough to find a penalty, a temperature and offsets.
 _ENOUGH = 10_000
-# How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
-# many digits: a row that counts twice is then as good as two.
-_CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-11, 2**18
-# Rounds at most, where they go on to convergence.
-_MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,15 +165,9 @@ class FitData:
     active: Bools  # (n_annotators,): who has labels
     disagreement: Any  # gives the disagreement of the examples of a chunk
 
-    @property
-    def classes(self) -> Array:
-        """The classes."""
-        assert self.labels.classes is not None
-        return self.labels.classes
 
-
-def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) -> FitData:
-    """From features and labels that are all there."""
+def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_intercept: bool) -> FitData:
+    """From features and labels that are all there; `init` may be the first consensus of all examples."""
     features = LogisticFeatures.of(training.rows, training.sample_weight, centred=fit_intercept)
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
     fold = content_folds(training.rows, max(n_folds, 1))
@@ -199,7 +178,8 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     sample = Chunk(
         labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
     )
-    for name, values in (("fold", fold), ("disagreement", differs), ("position", np.arange(len(labels)))):
+    kept = {"fold": fold, "disagreement": differs, "position": np.arange(len(labels))}
+    for name, values in (kept if isinstance(init, str) else kept | {"init": _first_consensus(init, training)}).items():
         chunks.put(name, values)
         assert sample.memo is not None
         sample.memo[name] = None, values[at]
@@ -210,22 +190,16 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     return FitData(chunks, sample, features, rows, training.labels, training.active, Stored("disagreement"))
 
 
-def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
-    """The same with the first consensus of all examples, which the rounds begin with."""
-    values = np.asarray(first, dtype=np.float64)
-    expected = (len(training.labels), len(data.classes))
+def _first_consensus(init: Any, training: TrainingSet) -> Floats:
+    """Probabilities that were given for all examples, of those that take part."""
+    values = np.asarray(init, dtype=np.float64)
+    expected = (len(training.labels), len(training.classes))
     if values.shape != expected or not (np.isfinite(values).all() and (values >= 0).all() and values.any(axis=1).all()):
         raise ValueError(
             f'init must be "votes", "labels" or probabilities of shape {expected}, one row per example and one column '
             f"per class; got an array of shape {values.shape}."
         )
-    values = (values / values.sum(axis=1, keepdims=True))[training.used]
-    some = first_of_sample(training.rows, training.used_labels, _ENOUGH)
-    assert isinstance(data.chunks, MemoryChunks)
-    data.chunks.put("init", values)
-    assert data.sample.memo is not None
-    data.sample.memo["init"] = None, values if some is None else values[some]
-    return data
+    return np.asarray((values / values.sum(axis=1, keepdims=True))[training.used])
 
 
 def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> FitData:
@@ -280,73 +254,6 @@ class Easiness:
         return chunk.keep("easiness", lambda: example_weights(self.disagreement(chunk), self.steepness), owner=self)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a fit, checked."""
-
-    annotator_model: Any
-    steepness: float
-    l2: float | None  # None is chosen
-    independent: bool  # whether errors are taken to be independent
-    cross_fit: int
-    init: str | Array  # "votes", "labels", or the first consensus of all examples
-    class_weight: Floats | str
-    curriculum: Curriculum
-    rng: np.random.Generator
-    max_rounds: int | None
-    tol: float
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticFit:
-    """What a fit arrived at."""
-
-    fitted: FittedLogistic
-    labels_only: LabelsOnlyFit
-    with_features: FeaturesFit
-    class_weight: Floats
-    l2: float
-
-
-def _start(settings: Settings, labels_fit: LabelsOnlyFit) -> OfChunk:
-    """The first soft classes that the classifier is fitted to."""
-    if not isinstance(settings.init, str):
-        return _given_start
-    posterior = labels_fit.posterior
-    return SoftConsensus(posterior) if settings.init == "labels" else VoteShares(posterior.counting)
-
-
-def _given_start(chunk: Chunk) -> Floats:
+def given_start(chunk: Chunk) -> Floats:
+    """The first soft classes that a classifier is fitted to, where they were given."""
     return with_truth(Stored("init")(chunk), chunk)
-
-
-def fit_logistic(data: FitData, settings: Settings, reporter: Reporter) -> LogisticFit:
-    """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
-    model = model_of_annotators(settings.annotator_model, data.labels)
-    counting = counting_of(data.labels, data.sample.labels, independent=settings.independent)
-    easiness = Easiness(data.disagreement, settings.steepness)
-    weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
-    labels_fit = fit_labels(data.chunks, counting, model, tol=settings.tol, report=reporter.rounds("labels"))
-    close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
-    l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
-    classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, settings.tol))
-    if settings.l2 is None and data.rows.n_folds:
-        classifier.choose_l2(weights.targets(VoteShares(counting)), data.features.variance)
-    fit = fit_with_features(
-        data.chunks, data.sample, labels_fit, classifier, weights, model,
-        start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=settings.max_rounds,
-        most_rounds=_MOST_ROUNDS, tol=settings.tol, offsets=data.rows.fit_intercept,
-        report=reporter.rounds("labels and features"),
-    )  # fmt: skip
-    annotators = annotators_with_features(data.labels, data.active, labels_fit, data.chunks, fit)
-    theta = classifier.of_all_rows(fit.targets)
-    counted = np.log(fit.targets.class_weight)
-    scaling = fit.scaling
-    offset = scaling.offset + (1 - scaling.temperature) * counted
-    theta = theta * scaling.temperature
-    if data.rows.fit_intercept:  # what classes count is not what the classifier fit, and has no temperature
-        theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
-    coef = data.features.undo(theta)
-    fitted = FittedLogistic(annotators, *coef, fit.targets.class_weight)
-    l2 = data.features.penalty_as_given(classifier.l2)
-    return LogisticFit(fitted, labels_fit, fit, fit.targets.class_weight, l2)
