@@ -23,6 +23,8 @@ from crowdwise.results.fit_results import ABOUT_EXAMPLES, FitResults
 from crowdwise.training_set import check_sample_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+# The attribute that is never in a file or pickle: what a model can be solved again from.
+IN_MEMORY = "_kept"
 
 
 def all_or_nothing(fit: Method) -> Method:
@@ -67,14 +69,14 @@ class CrowdResultsMixin:
         self.results_ = results
         vars(self).update(results.attributes())
 
-    def _kept(self) -> dict[str, Any]:
+    def _learned(self) -> dict[str, Any]:
         """All that was learned, without what `results_` gives again: what a file has to hold besides the settings."""
         again = self.results_.attributes() if "results_" in vars(self) else {}
-        without = {*self.get_params(deep=False), *again}  # type: ignore[attr-defined]
+        without = {*self.get_params(deep=False), *again, IN_MEMORY}  # type: ignore[attr-defined]
         return {name: value for name, value in vars(self).items() if name not in without}
 
     def _put_back(self, kept: dict[str, Any]) -> None:
-        """Be fitted as the model that `_kept` was of."""
+        """Be fitted as the model that `_learned` was of."""
         vars(self).update(kept)
         if "results_" in kept:
             self._keep(kept["results_"])

@@ -16,7 +16,7 @@ import crowdwise
 from crowdwise import (
     CrowdClassifier,
 )
-from crowdwise.ridge.base import _IN_MEMORY
+from crowdwise.mixins import IN_MEMORY
 
 DATA = Path(__file__).parent / "data"
 TREE = "sklearn.tree._tree.Tree"  # not among the types that skops trusts
@@ -63,8 +63,7 @@ def assert_same(one, other, where="model"):
             assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
     elif hasattr(one, "get_params"):
         one, other = (
-            {k: v for k, v in sorted(vars(model).items()) if k not in (*_IN_MEMORY, "_groups")}
-            for model in (one, other)
+            {k: v for k, v in sorted(vars(model).items()) if k not in (IN_MEMORY, "_groups")} for model in (one, other)
         )
         assert_same(one, other, where)  # what a ridge model keeps to be solved again is never in a file
     else:

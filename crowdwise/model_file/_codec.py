@@ -136,7 +136,7 @@ class Encoder:
             fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
             return {"kind": "record", "name": name, "fields": self._named(fields, name)}
         if name in _ESTIMATORS and type(value) is _class(_ESTIMATORS, name):
-            settings, state = value.get_params(deep=False), value._kept()
+            settings, state = value.get_params(deep=False), value._learned()
             return {
                 "kind": "estimator",
                 "name": name,

@@ -22,7 +22,7 @@ from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
-from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
+from crowdwise.mixins import IN_MEMORY, CrowdResultsMixin, all_or_nothing
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
@@ -46,8 +46,6 @@ from crowdwise.weights.folds import Folds
 
 # What keep_sums="auto" keeps of a fit, in bytes.
 _MOST_KEPT = 2**26
-# What `at` needs, besides sums of blocks; never in files and pickles.
-_IN_MEMORY = ("_kept_path", "_kept_settings")
 
 
 class RidgeModel(CrowdResultsMixin):
@@ -58,17 +56,9 @@ class RidgeModel(CrowdResultsMixin):
 
     sums_: RidgeSums
     fitted_: FittedRidge
-    label_score_: Floats
     coef_: Floats
     intercept_: Any
-    classes_: Array
-    class_weight_: Floats
-    l2_: float
-    route_: str
-    model_precision_: float
-    temperature_: float
     n_features_in_: int
-    feature_names_in_: Array
     get_params: Callable[..., dict[str, Any]]
     relative_to: RelativeTo
     init: Any
@@ -79,8 +69,7 @@ class RidgeModel(CrowdResultsMixin):
     random_state: Any
     keep_sums: Literal["auto"] | bool
     verbose: int
-    _kept_path: RidgePath
-    _kept_settings: dict[str, Any]  # when it was fitted
+    _kept: tuple[RidgePath, dict[str, Any]]  # and the settings when it was fitted
     _scale: ScaleName = "nominal"
     _inits: tuple[str, ...] = ("majority", "mean")
     _tuned = False  # whether something is chosen over folds
@@ -126,7 +115,7 @@ class RidgeModel(CrowdResultsMixin):
                     "truth is held out example by example, and examples of blocks and Dask collections are not kept. "
                     "Give what is known as the labels of one more annotator, or fit in memory."
                 )
-            plan = self._checked_plan()
+            plan = self._plan()
             chunks = chunks_of(X, y, sample_weight, plan.scale, reporter.step)
             return self._learn_sums(chunks.total(partial(RidgeSums.of, plan)), reporter)
         self._grid()
@@ -257,7 +246,7 @@ class RidgeModel(CrowdResultsMixin):
         >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
         0
         """
-        plan = self._checked_plan()
+        plan = self._plan()
         return RidgeSums.of(plan, Chunk.of((X, y, sample_weight), plan.scale), batch_names(batch))
 
     @all_or_nothing
@@ -285,7 +274,7 @@ class RidgeModel(CrowdResultsMixin):
         if not isinstance(other, RidgeSums):
             check_mergeable(self, other)
             other = other.sums_
-        plan, before = self._checked_plan(), vars(self).get("sums_")
+        plan, before = self._plan(), vars(self).get("sums_")
         other.check_mergeable(plan)
         return self._learn_sums(other if before is None else before.checked(plan) + other)
 
@@ -408,7 +397,8 @@ class RidgeModel(CrowdResultsMixin):
     def _new(self, settings: dict[str, Any]) -> Self:
         """A model with the settings of the fit but for some, not fitted."""
         check_is_fitted(self)
-        model = type(self)(**vars(self).get("_kept_settings", self.get_params(deep=False)) | settings)
+        given = self._kept[1] if IN_MEMORY in vars(self) else self.get_params(deep=False)
+        model = type(self)(**given | settings)
         for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
             if name in vars(self):
                 setattr(model, name, vars(self)[name])
@@ -416,12 +406,12 @@ class RidgeModel(CrowdResultsMixin):
         return model
 
     def _path(self) -> RidgePath:
-        if "_kept_path" not in vars(self):
+        if IN_MEMORY not in vars(self):
             raise DataError(
                 "the sums of this fit were not kept: by default they are up to "
                 f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
             )
-        return self._kept_path
+        return self._kept[0]
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
         """The settings of a model with another steepness or l2."""
@@ -430,12 +420,9 @@ class RidgeModel(CrowdResultsMixin):
     def _may_keep(self, kept: RidgePath) -> bool:
         return self.keep_sums is True or (self.keep_sums == "auto" and kept.n_bytes <= _MOST_KEPT)
 
-    def _kept(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._kept().items() if name not in _IN_MEMORY}
-
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _IN_MEMORY}
+        return {name: value for name, value in state.items() if name != IN_MEMORY}
 
     def _reporter(self, on_round: OnRound | None = None) -> Reporter:
         return Reporter(type(self).__name__, self.verbose, on_round)
@@ -443,7 +430,7 @@ class RidgeModel(CrowdResultsMixin):
     def _forget(self) -> None:
         """Forget what was learned, but for the names of features."""
         used = [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]
-        for name in [*used, *_IN_MEMORY]:
+        for name in [*used, IN_MEMORY]:
             vars(self).pop(name, None)
 
     def _learn_sums(self, sums: RidgeSums, reporter: Reporter | None = None) -> Self:
@@ -481,13 +468,10 @@ class RidgeModel(CrowdResultsMixin):
             )
         return None
 
-    def _checked_plan(self) -> SumsPlan:
+    def _plan(self) -> SumsPlan:
+        """What sums depend on; raises if a setting makes no sense, or not for sums."""
         if reason := self._why_no_sums():
             raise ValueError(f"there are no sums for these settings: {reason}")
-        return self._plan()
-
-    def _plan(self) -> SumsPlan:
-        """What sums depend on; raises if a setting makes no sense."""
         steepnesses, _ = self._grid()
         self._check_settings()
         weighted = not steepnesses or any(steepnesses)
@@ -531,16 +515,17 @@ class RidgeModel(CrowdResultsMixin):
                 results = results.without_examples(sums.n_examples)
         self._keep(results)
         self.l2_, self.route_ = fit.l2, fit.route
-        self.coef_, self.intercept_ = self.fitted_.coef, self.fitted_.intercept
-        if self.fitted_.scaling is None:
-            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
-            self.model_precision_ = self.fitted_.model_precision
+        fitted = self.fitted_
+        self.coef_, self.intercept_ = fitted.coef, fitted.intercept
+        if fitted.scaling is None:
+            self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
+            self.model_precision_ = fitted.model_precision
         else:
-            self.classes_, self.temperature_ = path.data.training.classes, self.fitted_.scaling.temperature
+            self.classes_, self.temperature_ = path.data.training.classes, fitted.scaling.temperature
             class_weight = fit.weights.class_weight
             self.class_weight_ = np.ones(len(self.classes_)) if class_weight is None else class_weight
         if sums is None and self._may_keep(path):
-            self._kept_path, self._kept_settings = path, self.get_params(deep=False)
+            self._kept = path, self.get_params(deep=False)
         reporter.done()
         return self
 

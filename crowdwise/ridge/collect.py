@@ -49,7 +49,7 @@ def collect(
     gram, cross, first_sums = by_labels(rows, labels, targets, first, weight, cells, n_cells)
     squares, mass = _label_sums(labels, targets, weight, cells, n_cells)
     answered = mass.copy() if easiness is None else _label_sums(labels, targets, importance, cells, n_cells)[1]
-    present = answered[:, 0].copy() if labels.is_complete else sum_by(cells, importance, n_cells)
+    present = sum_by(cells, importance, n_cells)
     return Statistics(
         gram,
         cross,
@@ -78,7 +78,7 @@ def _complete_sums(
         np.multiply(some.T, n_annotators, out=out[-n_targets:])
 
     gram, cross = row_sums(rows, weight, write_values, (n_annotators + 1) * n_targets, cell, n_cells)
-    by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)
+    by_annotator = cross.reshape(n_cells, rows.n_columns, n_annotators + 1, n_targets)
     return gram[:, np.newaxis], by_annotator[:, :, :-1].swapaxes(1, 2).copy(), by_annotator[:, :, -1].copy()
 
 

@@ -12,7 +12,6 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._limits import EASIEST_SHARE
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
-from crowdwise.exceptions import DataError
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.path import LevelSums, RidgePath, examples_to_rank, held_out_rankings
 from crowdwise.ridge.rounds import Settled
@@ -222,14 +221,12 @@ def solve_again(
 
     Sums `by_fold` are made anew if labels that came later left those of all folds together.
     """
-    path: RidgePath | None = vars(model).get("_kept_path")
-    if path is None:
-        raise DataError("the sums of this fit were not kept. Fit in memory, with keep_sums=True.")
+    path: RidgePath = model._path()
     path.by_level = True
     if by_fold and path.sums is not None and path.sums.n_folds < path.folds.n_folds:
         path.sums = None
     settings = model._settings_at(0.0, float(model.l2_ if l2 is None else l2))
-    search = type(model)(**model._kept_settings | settings)._search(path.data, model._reporter())
+    search = model._new(settings)._search(path.data, model._reporter())
     with one_blas_thread():
         return path, path.solve(replace(search, steepnesses=list(steepnesses)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -59,7 +59,6 @@ class RidgeData:
     space: RowSpace | None
     targets: Targets
     first: Floats
-    _easiness: dict[float, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, training: TrainingSet, *, intercept: bool, init: Any, like: RidgeData | None = None) -> RidgeData:
@@ -100,12 +99,7 @@ class RidgeData:
 
     def easiness(self, steepness: float) -> Floats:
         """The weights that come from disagreement."""
-        found = self._easiness.get(steepness)
-        if found is None:
-            found = example_weights(self.training.weighing_disagreement, steepness)
-            self._easiness.clear()  # the last is enough
-            self._easiness[steepness] = found
-        return found
+        return example_weights(self.training.weighing_disagreement, steepness)
 
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
         """The consensus of the labels, and the expertise of all who labelled each example."""

@@ -19,8 +19,8 @@ from crowdwise._limits import PRIOR_LABELS, SMALLEST_ERROR
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.targets import Targets
 
-# Sums that easiness weights.
-_WEIGHTED = ("gram", "cross", "first", "squares", "mass")
+# Sums that easiness weights, and sums that it does not.
+_WEIGHTED, _COUNTED = ("gram", "cross", "first", "squares", "mass"), ("answered", "present")
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,22 +137,23 @@ class Statistics:
         """
         counts = np.asarray(use, dtype=np.float64)
         sums = counts if weight is None else counts * weight
-        weighted: dict[str, Any] = {name: _sets(sums, getattr(self, name)) for name in _WEIGHTED}
-        return replace(self, **weighted, answered=_sets(counts, self.answered), present=_sets(counts, self.present))
+        arrays: dict[str, Any] = {name: _sets(sums, getattr(self, name)) for name in _WEIGHTED}
+        arrays |= {name: _sets(counts, getattr(self, name)) for name in _COUNTED}
+        return replace(self, **arrays)
 
     def add_to_cells(self, sums: Statistics, cells: Array, sign: float = 1.0) -> None:
         """Add sums over other rows to some cells of these, in place; or take them away."""
-        for name in (*_WEIGHTED, "answered", "present"):
+        for name in (*_WEIGHTED, *_COUNTED):
             getattr(self, name)[cells] += sign * getattr(sums, name)
 
     def clear(self, cells: Array) -> None:
         """Cells that no row is in have sums of nothing, in place: no rounding is left of what was taken away."""
-        for name in (*_WEIGHTED, "answered", "present"):
+        for name in (*_WEIGHTED, *_COUNTED):
             getattr(self, name)[cells] = 0.0
 
     def with_cells(self, n_cells: int) -> Statistics:
         """The same with more cells, which are empty."""
-        arrays = {name: getattr(self, name) for name in (*_WEIGHTED, "answered", "present")}
+        arrays = {name: getattr(self, name) for name in (*_WEIGHTED, *_COUNTED)}
         more: dict[str, Any] = {
             name: np.concatenate([array, np.zeros((n_cells - len(array), *array.shape[1:]))])
             for name, array in arrays.items()
@@ -263,24 +264,6 @@ class Precision:
         return np.maximum((errors + self.prior * crowd) / (self.mass + self.prior), floor)
 
 
-def no_statistics(n_features: int, targets: Targets) -> Statistics:
-    """Sums over nothing: no cell and no annotator, but with a column of ones."""
-    n_columns, n_targets = n_features + 1, targets.n_targets
-    return Statistics(
-        gram=np.zeros((0, 1, n_columns, n_columns)),
-        cross=np.zeros((0, 0, n_columns, n_targets)),
-        first=np.zeros((0, n_columns, n_targets)),
-        squares=np.zeros((0, 0)),
-        mass=np.zeros((0, 0)),
-        answered=np.zeros((0, 0)),
-        present=np.zeros(0),
-        shift=np.zeros(n_features),
-        intercept=True,
-        targets=targets,
-        annotators=np.zeros(0, dtype=np.int64),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Placed:
     """Sums, and the places of their cells and annotators among those of a larger whole."""
@@ -298,26 +281,16 @@ def add_placed(one: Placed, other: Placed, n_cells: int, annotators: Array) -> S
     near = other.sums.around(one.sums.shift, one.sums.targets.centre)
     parts = [part for part in (one, replace(other, sums=near)) if part.sums.n_cells]
     shared = all(part.sums.is_complete and len(part.annotator) == len(annotators) for part in parts)
-    n_columns, n_targets = one.sums.first.shape[1:]
-    n_blocks = 1 if shared else len(annotators)
-    gram = np.zeros((n_cells, n_blocks, n_columns, n_columns))
-    cross = np.zeros((n_cells, len(annotators), n_columns, n_targets))
-    first = np.zeros((n_cells, n_columns, n_targets))
-    squares, mass, answered = (np.zeros((n_cells, len(annotators))) for _ in range(3))
-    present = np.zeros(n_cells)
-    for part in parts:
-        cells, at = part.cell, (part.cell[:, np.newaxis], part.annotator)
-        gram[(cells[:, np.newaxis], [0] if shared else part.annotator)] += part.sums.gram
-        cross[at] += part.sums.cross
-        first[cells] += part.sums.first
-        squares[at] += part.sums.squares
-        mass[at] += part.sums.mass
-        answered[at] += part.sums.answered
-        present[cells] += part.sums.present
-    return replace(
-        one.sums, gram=gram, cross=cross, first=first, squares=squares, mass=mass, answered=answered, present=present,
-        annotators=annotators,
-    )  # fmt: skip
+    arrays: dict[str, Any] = {}
+    for name in (*_WEIGHTED, *_COUNTED):
+        by_annotator, block = name not in ("first", "present"), shared and name == "gram"
+        n_blocks = (1 if block else len(annotators),) if by_annotator else ()
+        arrays[name] = np.zeros((n_cells, *n_blocks, *getattr(one.sums, name).shape[1 + by_annotator :]))
+        for part in parts:
+            who = np.zeros(1, dtype=np.intp) if block else part.annotator
+            at = (part.cell[:, np.newaxis], who) if by_annotator else (part.cell,)
+            arrays[name][at] += getattr(part.sums, name)
+    return replace(one.sums, **arrays, annotators=annotators)
 
 
 def _sets(use: Floats | None, cells: Floats) -> Floats:

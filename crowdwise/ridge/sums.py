@@ -24,7 +24,7 @@ from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData, first_consensus
 from crowdwise.ridge.path import LevelSums
-from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
+from crowdwise.ridge.statistics import Placed, Statistics, add_placed
 from crowdwise.ridge.targets import Targets, checked_span
 from crowdwise.rows.chunks import Chunk, recoded
 from crowdwise.rows.features import Rows, check_finite, check_gram, distant_offset
@@ -54,12 +54,14 @@ class SumsPlan:
     by_level: bool  # whether levels of disagreement are kept apart: they are not if all examples count alike anyway
     tuned: bool  # whether something is chosen over folds, so that they are needed
 
-    def folds_that_fit(self, wanted: int, n_levels: int, n_annotators: int, complete: bool, like: Statistics) -> int:
+    def folds_that_fit(
+        self, wanted: int, n_levels: int, n_annotators: int, complete: bool, shape: tuple[int, ...]
+    ) -> int:
         """How many folds can be kept apart: as many as wanted, or one if nothing is chosen over folds.
 
-        Columns and targets of the sums are those of `like`.
+        `shape` is the number of columns and targets.
         """
-        n_columns, n_targets = like.first.shape[1:]
+        n_columns, n_targets = shape
         n_numbers = n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)
         most = MEMORY_BUDGET // (8 * n_levels * n_numbers) if n_levels * n_numbers else wanted
         if most >= wanted and (wanted == self.n_folds or not self.tuned):
@@ -105,23 +107,19 @@ class RidgeSums(FrozenArrays):
         sample = Sample.of(joint_keys(keys, label_keys(chunk.labels)), chunk, fold, dense=True)
         summary = DataSummary.of(chunk, sample)
         used = _padded(chunk.labels.select_annotators(summary.labels_per_annotator > 0))
-        statistics = no_statistics(n_features, _targets(used, plan))
-        n_folds = plan.n_folds if plan.tuned or n_features > _WIDE else 1
-        levels, level = np.zeros((min(len(chunk), 1), 2)), np.zeros(len(chunk), dtype=np.intp)
-        if len(chunk):
-            if plan.by_level:
-                levels, level = _levels(used)
-            n_folds = plan.folds_that_fit(n_folds, len(levels), used.n_annotators, used.is_complete, statistics)
-            cell = level if n_folds == 1 else level * n_folds + fold
-            targets, weight = statistics.targets, chunk.weight
-            first = first_consensus(used, targets, plan.init)
-            if sparse.issparse(X):
-                check_finite(X)
-            statistics = collect(
-                _rows(X, plan), used, targets, first=first, sample_weight=weight, cell=cell,
-                n_cells=len(levels) * n_folds,
-            )  # fmt: skip
-            check_gram(statistics.gram, X)
+        targets, levels = _targets(used, plan), np.zeros((min(len(chunk), 1), 2))
+        n_folds, level = plan.n_folds if plan.tuned or n_features > _WIDE else 1, np.zeros(len(chunk), dtype=np.intp)
+        if len(chunk) and plan.by_level:
+            levels, level = _levels(used)
+        shape = n_features + 1, targets.n_targets
+        n_folds = plan.folds_that_fit(n_folds, len(levels), used.n_annotators, used.is_complete, shape)
+        if sparse.issparse(X):
+            check_finite(X)
+        statistics = collect(
+            _rows(X, plan), used, targets, first=first_consensus(used, targets, plan.init), sample_weight=chunk.weight,
+            cell=level if n_folds == 1 else level * n_folds + fold, n_cells=len(levels) * n_folds,
+        )  # fmt: skip
+        check_gram(statistics.gram, X)
         count = np.bincount(level, minlength=len(levels))
         return cls(plan, statistics, n_folds, levels, count, summary, batches)
 
@@ -154,7 +152,7 @@ class RidgeSums(FrozenArrays):
         complete = all(part.is_complete and part.n_annotators == len(active) for part in parts)
         one, two = (side._recoded(summary.classes) for side in sides)
         wanted = min(self.n_folds, other.n_folds)
-        n_folds = self.plan.folds_that_fit(wanted, len(levels), len(active), complete, one.statistics)
+        n_folds = self.plan.folds_that_fit(wanted, len(levels), len(active), complete, one.statistics.first.shape[1:])
         placed = one._placed(n_folds, at[0], active), two._placed(n_folds, at[1], active)
         if other.n_examples > self.n_examples:  # around the centre of most
             placed = placed[::-1]
@@ -247,7 +245,7 @@ def check_folds(n_folds: int, n_examples: int) -> None:
 
 
 def _rows(X: Any, plan: SumsPlan) -> Rows:
-    if plan.intercept:
+    if plan.intercept and X.shape[0]:
         return Rows.of(X, intercept=True)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     return Rows(X, np.zeros(X.shape[1]), True)  # the model goes through the origin, but its sums have a column of ones
