@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import FEW_COMPARED, LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
+from crowdwise._limits import CROWD_STRENGTH, FEW_COMPARED, LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior, shares_of
@@ -89,10 +89,12 @@ def fit_labels(
     report: Report | None = None,
 ) -> LabelsOnlyFit:
     """Estimate annotators and classes in rounds; by default in few, or to convergence if errors are independent."""
-    first = chunks.total(lambda chunk: _first_sums(chunk, counting))
+    answers = chunks.total(lambda chunk: _answers(chunk, counting))
+    usual, given = usual_answers(answers), answers.sum(axis=0)
+    first = chunks.total(lambda chunk: _first_sums(chunk, counting, usual))
     merit, comparable = annotator_merit(first)
-    compared = compared_share(first, counting)
-    warn_if_few_compared(first, counting)
+    compared = compared_share(first.compared, answers.sum(axis=1), counting)
+    warn_if_few_compared(first.compared, given, counting)
     begin = counting.vote_shares if counting.independent else Start(counting, merit)
     votes = None if counting.independent else tally(chunks, counting, counting.vote_shares)
     sums, anchor, residual = tally(chunks, counting, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
@@ -102,7 +104,7 @@ def fit_labels(
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
         counts = np.where(compared[:, np.newaxis, np.newaxis] > 0, used.counts, 0.0)
-        annotators = Annotators.of_counts(counts, model, first.votes, compared)
+        annotators = Annotators.of_counts(counts, model, given, compared)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
         last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
@@ -113,7 +115,7 @@ def fit_labels(
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
-        posterior, first.votes, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, comparable,
+        posterior, given, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, comparable,
         *correlation_of(residual), last_anchor, votes, np.array(objective),
         change <= tol or max_rounds is None, change,
     )  # fmt: skip
@@ -171,46 +173,70 @@ def votes_part(correlation: float) -> float:
     return max(correlation, 0.0) / (max(correlation, 0.0) + USUAL_CORRELATION)
 
 
-def _first_sums(chunk: Chunk, counting: Counting) -> Sums:
-    """How far annotators agree with others, copies apart, who labelled the same examples."""
+def _answers(chunk: Chunk, counting: Counting) -> Floats:
+    """What the labels of each annotator for every class count together, of shape (n_annotators, n_classes)."""
+    labels, n_classes = chunk.labels, counting.n_classes
+    counted = np.repeat(chunk.weight, labels.labels_per_example) * counting.label_weights(chunk)
+    place = labels.annotator_index.astype(np.intp) * n_classes + labels.values
+    answers: Floats = np.bincount(place, counted, labels.n_annotators * n_classes).astype(np.float64)
+    return answers.reshape(-1, n_classes)
+
+
+def usual_answers(answers: Floats) -> Floats:
+    """How probable every answer is of each annotator whatever the example, drawn towards the crowd's frequencies."""
+    frequency = answers.sum(axis=0) / answers.sum()
+    return (answers + CROWD_STRENGTH * frequency) / (answers.sum(axis=1, keepdims=True) + CROWD_STRENGTH)
+
+
+def _first_sums(chunk: Chunk, counting: Counting, usual: Floats) -> Sums:
+    """How far annotators agree with others, copies apart, who labelled the same examples, and would by chance."""
     labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)
     votes, n_votes, n_labels = counting.votes(chunk), counting.n_votes(chunk), chunk.labels.labels_per_example
     agreeing = copies.select(labels.values[copies.left] == labels.values[copies.right])
-    others = np.repeat(n_votes, n_labels)
-    same = votes.ravel().take(counting.places(chunk))
+    others, same = np.repeat(n_votes, n_labels), votes.ravel().take(counting.places(chunk))
     for heard, shared in ((others, copies), (same, agreeing)):
         heard -= of_label
         heard -= shared.sums(of_label)
         np.maximum(heard, 0.0, out=heard)
+    chance = np.clip(_same_by_chance(chunk, counting, usual), 0.0, others)
     counted = np.repeat(chunk.weight, n_labels) * of_label
-    place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values
-    said = np.bincount(place, counted, labels.n_annotators * counting.n_classes)
     compared = labels._sum_per_annotator(np.where(others > _NOTHING, counted, 0.0))
     counted /= np.repeat(np.maximum(n_votes, np.finfo(np.float64).tiny), n_labels)
-    others *= counted
-    same *= counted
+    for heard in (others, same, chance):
+        heard *= counted
     return Sums(
         n_examples=len(chunk),
-        votes=chunk.weight @ votes,
-        said=said.reshape(labels.n_annotators, -1),
         compared=compared,
         seen=labels._sum_per_annotator(others),
         agreed=labels._sum_per_annotator(same),
+        chance=labels._sum_per_annotator(chance),
     )
 
 
-def compared_share(sums: Sums, counting: Counting) -> Floats:
+def _same_by_chance(chunk: Chunk, counting: Counting, usual: Floats) -> Floats:
+    """For every label, votes of others, copies apart, that would be the same if each gave their usual answers."""
+    labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)
+    who = labels.annotator_index
+    expected: Floats = (labels._as_sparse(of_label) @ usual).ravel().take(counting.places(chunk))
+    expected -= of_label * usual[who, labels.values]
+    if len(copies.left):
+        for k in range(counting.n_classes):
+            expected -= np.where(labels.values == k, copies.sums(of_label * usual[who, k]), 0.0)
+    return expected
+
+
+def compared_share(compared: Floats, counted: Floats, counting: Counting) -> Floats:
     """The share of each annotator's labels that are on examples which others labelled too.
 
     If errors are independent, one such label is enough for all of them to count, as in the method of Dawid and Skene.
     """
-    share = sums.compared / np.maximum(sums.said.sum(axis=1), np.finfo(np.float64).tiny)
+    share = compared / np.maximum(counted, np.finfo(np.float64).tiny)
     return (share > 0).astype(np.float64) if counting.independent else share
 
 
-def warn_if_few_compared(sums: Sums, counting: Counting) -> None:
+def warn_if_few_compared(compared: Floats, given: Floats, counting: Counting) -> None:
     """Warn if errors are taken to be independent and few labels can show how good annotators are."""
-    share = float(sums.compared.sum() / sums.said.sum())
+    share = float(compared.sum() / given.sum())
     if counting.independent and 0 < share < FEW_COMPARED:
         warn(
             f"only {100 * share:.0f}% of the labels are on examples that two annotators labelled: with "
@@ -222,18 +248,19 @@ def warn_if_few_compared(sums: Sums, counting: Counting) -> None:
 def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
     """Agreement of each annotator with the votes of others, beyond chance; and whether any two can be compared.
 
-    It is shrunk towards the crowd's mean as if 1 / mean² more labels had been seen: agreement beyond chance of one
-    label has a variance of about one, and annotators differ by about the mean. So weak crowds have nearly equal votes.
+    By chance, all give their usual answers: two who always give one class agree no more than that, and neither shows
+    anything about others. The merit is shrunk towards the crowd's mean as if 1 / mean² more labels had been seen:
+    agreement beyond chance of one label has a variance of about one, and annotators differ by about the mean. So weak
+    crowds have nearly equal votes.
     """
-    frequency = sums.votes / sums.votes.sum()
-    chance = sums.said @ frequency / np.maximum(sums.said.sum(axis=1), np.finfo(np.float64).tiny)
-    beyond, possible = sums.agreed - chance * sums.seen, (1 - chance) * sums.seen
-    if possible.sum() <= _NOTHING * sums.votes.sum():
-        return np.ones(len(chance)), bool(sums.seen.sum() > _NOTHING * sums.votes.sum())
+    comparable = bool(sums.compared.sum() > 0)
+    by_chance = float(sums.chance.sum() / max(sums.seen.sum(), np.finfo(np.float64).tiny))
+    beyond, possible = sums.agreed - sums.chance, (1 - by_chance) * sums.seen
+    if possible.sum() <= _NOTHING * sums.compared.sum():
+        return np.ones(len(beyond)), comparable
     mean = max(float(beyond.sum() / possible.sum()), LEAST_MERIT)
-    more = (1 - chance) / mean**2
-    merit = (beyond + more * mean) / np.maximum(possible + more, np.finfo(np.float64).tiny)
-    return np.maximum(merit, LEAST_MERIT), True
+    more = (1 - by_chance) / mean**2
+    return np.maximum((beyond + more * mean) / (possible + more), LEAST_MERIT), comparable
 
 
 def warn_if_not_converged(fit: Any, tol: float) -> None:

@@ -14,7 +14,7 @@ from scipy.stats import beta, norm
 from crowdwise import CrowdLabels, aggregate
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em import Confusion, OneCoin, Shared
-from crowdwise.em.labels_only import annotator_merit, fit_labels, votes_part
+from crowdwise.em.labels_only import annotator_merit, fit_labels, usual_answers, votes_part
 from crowdwise.em.posterior import Counting
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.rows.chunks import Chunk, MemoryChunks, Sums
@@ -76,22 +76,25 @@ def twin_others(row, own, shares, j):
 
 
 def twin_merit(rows, weight, shares, n_annotators, n_classes):
-    """Agreement with others beyond chance, shrunk towards the mean."""
-    said, seen, agreed = np.zeros((n_annotators, n_classes)), np.zeros(n_annotators), np.zeros(n_annotators)
+    """Agreement with others beyond that of everybody's usual answers, shrunk towards the mean."""
+    answers, seen, agreed, chance = np.zeros((n_annotators, n_classes)), *np.zeros((3, n_annotators))
     for row, own in zip(rows, weight, strict=True):
         for j, label in row.items():
-            said[j, label] += own[j]
-            others = twin_others(row, own, shares, j)
-            seen[j] += own[j] * sum(others.values()) / sum(own.values())
-            agreed[j] += own[j] * sum(others[i] for i in others if row[i] == label) / sum(own.values())
-    often = said.sum(axis=0) / said.sum()
-    chance = [sum(said[j, k] * often[k] for k in range(n_classes)) / said[j].sum() for j in range(n_annotators)]
-    beyond = [agreed[j] - chance[j] * seen[j] for j in range(n_annotators)]
-    possible = [(1 - chance[j]) * seen[j] for j in range(n_annotators)]
+            answers[j, label] += own[j]
+    often = answers.sum(axis=0) / answers.sum()
+    usual = [(answers[j] + 4 * often) / (answers[j].sum() + 4) for j in range(n_annotators)]
+    for row, own in zip(rows, weight, strict=True):
+        for j, label in row.items():
+            for i, counts in twin_others(row, own, shares, j).items():
+                counted = own[j] * counts / sum(own.values())
+                seen[j] += counted
+                agreed[j] += counted * (row[i] == label)
+                chance[j] += counted * usual[i][label]
+    by_chance = sum(chance) / sum(seen)
+    beyond, possible = agreed - chance, (1 - by_chance) * seen
     mean = max(sum(beyond) / sum(possible), 1e-3)
-    more = [(1 - chance[j]) / mean**2 for j in range(n_annotators)]
-    merit = [(beyond[j] + more[j] * mean) / (possible[j] + more[j]) for j in range(n_annotators)]
-    return [max(one, 1e-3) for one in merit]
+    more = (1 - by_chance) / mean**2
+    return [max((beyond[j] + more * mean) / (possible[j] + more), 1e-3) for j in range(n_annotators)]
 
 
 def twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes):
@@ -320,31 +323,44 @@ def test_the_votes_part_by_hand():
 
 
 def test_merit_by_hand():
-    # Two classes, both given as often: by chance half of the others agree. One always does, one never, one is unseen.
-    sums = Sums(
-        votes=np.array([15.0, 15.0]), said=np.array([[5.0, 5.0]] * 3), seen=np.array([10.0, 10.0, 0.0]),
-        agreed=np.array([10.0, 7.0, 0.0]),
-    )  # fmt: skip
-    merit, comparable = annotator_merit(sums)
+    # By chance half of the others agree. One always does, one mostly, one is unseen.
+    seen = np.array([10.0, 10.0, 0.0])
+    merit, comparable = annotator_merit(
+        Sums(compared=seen, seen=seen, chance=seen / 2, agreed=np.array([10.0, 7.0, 0.0]))
+    )
     mean = (5 + 2) / (5 + 5)
     more = 0.5 / mean**2
     assert_allclose(merit, [(5 + more * mean) / (5 + more), (2 + more * mean) / (5 + more), mean])
     assert comparable
 
 
-def test_nobody_has_less_than_a_hundredth_of_the_best_merit():
-    sums = Sums(
-        votes=np.array([1e4, 1e4]), said=np.full((2, 2), 5e3), seen=np.array([1e4, 1e4]), agreed=np.array([1e4, 0.0])
-    )
-    merit, _ = annotator_merit(sums)
+def test_no_merit_is_less_than_a_thousandth():
+    seen = np.array([1e4, 1e4])
+    merit, _ = annotator_merit(Sums(compared=seen, seen=seen, chance=seen / 2, agreed=np.array([1e4, 0.0])))
     assert merit[1] == 1e-3
 
 
 def test_where_nobody_shares_an_example_all_have_the_same_merit():
-    sums = Sums(votes=np.array([3.0, 2.0]), said=np.ones((2, 2)), seen=np.zeros(2), agreed=np.zeros(2))
-    merit, comparable = annotator_merit(sums)
+    none = np.zeros(2)
+    merit, comparable = annotator_merit(Sums(compared=none, seen=none, chance=none, agreed=none))
     assert merit.tolist() == [1.0, 1.0]
     assert comparable is False
+
+
+def test_usual_answers_by_hand():
+    # Classes are equally frequent, and four labels of the crowd are added to those of each.
+    assert_allclose(
+        usual_answers(np.array([[4.0, 0.0], [0.0, 4.0], [0.0, 0.0]])), [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]
+    )
+
+
+def test_more_annotators_who_always_give_one_class_change_little():
+    # Six honest annotators, and one or seven who always give the first class: they show nothing about each other.
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=400)
+    honest = np.where(rng.random((400, 6)) < 0.75, truth[:, None], 1 - truth[:, None])
+    right = [(aggregate(np.column_stack([honest, np.zeros((400, n))])).label == truth).mean() for n in (1, 7)]
+    assert right[1] > right[0] - 0.02
 
 
 # ---------------------------------------------------------------------- chunks
