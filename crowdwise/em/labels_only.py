@@ -103,7 +103,9 @@ def fit_labels(
     most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
-        counts = np.where(compared[:, np.newaxis, np.newaxis] > 0, used.counts, 0.0)
+        counts = used.counts
+        if not compared.all():  # nothing shows how good some annotators are
+            counts = np.where(compared[:, np.newaxis, np.newaxis] > 0, counts, 0.0)
         annotators = Annotators.of_counts(counts, model, given, compared)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
