@@ -78,57 +78,43 @@ class LevelSums:
         The arrays of these sums are written over. With other labels, the disagreement of a level may be another, but
         rows that stayed as they were are still of one level.
         """
-        moved = _Moved.of(self, before, after)
-        if len(moved.rows) > _MOVED_SHARE * len(moved.level):
+        was, now = before.data.training.used, after.data.training.used
+        assert self.level is not None
+        value, level = _of_all(now, after.data.training.weighing_disagreement), _of_all(was, self.level)
+        stay = was & now & ~_relabelled(before.data, after.data)
+        if self.n_folds > 1:
+            stay &= _of_all(was, before.folds.fold) == _of_all(now, after.folds.fold)
+        levels = np.full(len(self.levels), np.nan)  # of levels that no row stays at
+        levels[level[stay]] = value[stay]
+        stay &= levels[level] == value
+        moved = np.flatnonzero((was | now) & ~stay)
+        if len(moved) > _MOVED_SHARE * len(now):
             return None
+        new = np.setdiff1d(value[moved[now[moved]]], levels)
+        levels = np.append(levels, np.full(max(len(new) - int(np.isnan(levels).sum()), 0), np.nan))
+        levels[np.flatnonzero(np.isnan(levels))[: len(new)]] = new
+        order = np.argsort(levels)
+        place = order[np.minimum(np.searchsorted(levels[order], value), len(order) - 1)]
         statistics = self.statistics
-        if len(moved.levels) > len(self.levels):
-            statistics = statistics.with_cells(len(moved.levels) * self.n_folds)
-        for path, level, sign in ((before, moved.level_before, -1.0), (after, moved.level, 1.0)):
-            used, folds = path.data.training.used, path.folds.fold
-            cell = level[used] if self.n_folds == 1 else level[used] * self.n_folds + folds
-            some = (np.cumsum(used) - 1)[moved.rows[used[moved.rows]]]
+        if len(levels) > len(self.levels):
+            statistics = statistics.with_cells(len(levels) * self.n_folds)
+        for path, of_row, sign in ((before, level, -1.0), (after, np.where(stay, level, place), 1.0)):
+            used = path.data.training.used
+            at = of_row[used]
+            cell = at if self.n_folds == 1 else at * self.n_folds + path.folds.fold
+            some = (np.cumsum(used) - 1)[moved[used[moved]]]
             if len(some):
                 statistics.add_to_cells(*path.data.sums_of(some, cell[some]), sign)
         statistics.clear(np.bincount(cell, minlength=statistics.n_cells) == 0)
-        level = moved.level[used]
-        return LevelSums(replace(statistics, targets=after.data.targets), moved.levels, self.n_folds, level)
+        levels = np.nan_to_num(levels, nan=value[now][0])  # of no row, whatever it is
+        return LevelSums(replace(statistics, targets=after.data.targets), levels, self.n_folds, at)
 
 
-@dataclass(frozen=True, eq=False)
-class _Moved:
-    """Where the examples of two fits are, whose labels differ: all arrays are of all examples."""
-
-    rows: Positions  # examples that count otherwise than before
-    levels: Floats  # the disagreement of each level now
-    level_before: Codes  # of each example; anything where it took no part
-    level: Codes  # the same now
-
-    @classmethod
-    def of(cls, sums: LevelSums, before: RidgePath, after: RidgePath) -> _Moved:
-        was, now = before.data.training.used, after.data.training.used
-        values, place = distinct_levels(after.data.training.weighing_disagreement)
-        value, level_before = np.full(len(now), -1), np.full(len(was), -1)
-        value[now], level_before[was] = place, sums.level
-        stay = was & now & ~_relabelled(before.data, after.data)
-        # Of each level before, the value that most of its rows have now; none if no row is left.
-        shape = len(sums.levels), len(values)
-        count = np.bincount(level_before[stay] * shape[1] + value[stay], minlength=shape[0] * shape[1]).reshape(shape)
-        value_of = np.where(count.any(axis=1), count.argmax(axis=1), -1)
-        level_of = np.full(len(values), -1)
-        level_of[value_of[value_of >= 0]] = np.flatnonzero(value_of >= 0)
-        new = np.flatnonzero(level_of < 0)
-        empty = np.flatnonzero(value_of < 0)[: len(new)]
-        level_of[new] = np.concatenate([empty, shape[0] + np.arange(len(new) - len(empty))])
-        stay &= value_of[level_before] == value
-        if sums.n_folds > 1:
-            fold_before, fold = np.full(len(was), -1), np.full(len(now), -1)
-            fold_before[was], fold[now] = before.folds.fold, after.folds.fold
-            stay &= fold_before == fold
-        level = np.where(stay, level_before, level_of[value])
-        levels = np.full(max(shape[0], level_of.max() + 1), values[0])  # of no row, whatever it is
-        levels[level[now]] = values[place]
-        return cls(np.flatnonzero((was | now) & ~stay), levels, level_before, level)
+def _of_all(used: Bools, values: Array) -> Array:
+    """Values of the examples that take part among all; 0 for the others."""
+    of_all = np.zeros(len(used), dtype=values.dtype)
+    of_all[used] = values
+    return of_all
 
 
 def _relabelled(before: RidgeData, after: RidgeData) -> Bools:

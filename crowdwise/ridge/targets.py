@@ -143,23 +143,15 @@ class Votes:
     @classmethod
     def of(cls, labels: CrowdLabels, expertise: Floats, part: Floats | None = None) -> Votes:
         """Count labels; `expertise` is of each annotator, `part` what each label counts if some share a vote."""
+        precision = expertise[labels.annotator_index]
+        precision = precision if part is None else precision * part
         if labels.classes is None:
-            precision = _precision(labels, expertise, part)
             sums = labels._sum_per_example(precision * labels.values)
             return cls(sums[:, np.newaxis], labels._sum_per_example(precision))
-        votes = np.empty((len(labels), len(labels.classes)))
-        if labels.is_complete and part is None:
-            total = np.broadcast_to(expertise.sum(), len(labels))
-            for k in range(1, votes.shape[1]):
-                votes[:, k] = labels._weigh_complete(expertise, k)
-        else:
-            precision = _precision(labels, expertise, part)
-            total = labels._sum_per_example(precision)
-            for k in range(1, votes.shape[1]):
-                votes[:, k] = labels._sum_per_example(np.where(labels.values == k, precision, 0.0))
-        not_first = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
-        np.maximum(total - not_first, 0.0, out=votes[:, 0])
-        return cls(votes, total)
+        shape = len(labels), len(labels.classes)
+        place = np.repeat(np.arange(0, shape[0] * shape[1], shape[1]), labels.labels_per_example) + labels.values
+        votes = np.bincount(place, precision, minlength=shape[0] * shape[1]).astype(np.float64, copy=False)
+        return cls(votes.reshape(shape), votes.reshape(shape).sum(axis=1))
 
     def mean_targets(self, targets: Targets) -> Floats:
         """The expertise-weighted mean of each example's targets, of shape (n_examples, n_targets)."""
@@ -172,9 +164,3 @@ class Votes:
         precisions = np.maximum(self.total + precision, np.finfo(float).tiny)
         mean = (self.votes + np.reshape(precision, (-1, 1)) * scores)[:, 0] / precisions
         return RatingConsensus(labels.examples, mean, precisions**-0.5)
-
-
-def _precision(labels: CrowdLabels, expertise: Floats, part: Floats | None) -> Floats:
-    """What each label counts."""
-    precision = expertise[labels.annotator_index]
-    return precision if part is None else precision * part
