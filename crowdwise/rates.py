@@ -13,9 +13,9 @@ from scipy import stats
 
 from crowdwise._arrays import Array, Bools
 from crowdwise._checks import check_number
-from crowdwise._text import count
+from crowdwise._text import count, some_names
 from crowdwise.em.aggregate import aggregate
-from crowdwise.exceptions import LabelError, warn
+from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels._align import match_examples
 from crowdwise.labels._encode import as_column, shown
 from crowdwise.labels._frames import make_frame
@@ -206,12 +206,10 @@ def _position(target: Any, classes: Array) -> int:
     names = classes.tolist()
     if target is None:
         if len(names) != 2:
-            raise ValueError(
-                f"target must be one of the classes {names}: with two of them it is the second by default."
-            )
+            raise DataError(f"target must be one of the classes {some_names(list(map(str, names)))} (--target).")
         return 1
     if target not in names:
-        raise ValueError(f"target must be one of the classes {names}; got {target!r}.")
+        raise DataError(f"target must be one of the classes {some_names(list(map(str, names)))}; got {target!r}.")
     return int(names.index(target))
 
 

@@ -315,7 +315,7 @@ def test_the_columns_of_annotators_are_named_with_commas(run, tmp_path):
     assert "--annotator 'gpt 4,claude,llama' --wide" in err
     code, out, err = run(*check, "--annotator", "gpt 4, claude,llama")
     assert (code, out[:41]) == (0, "36 labels of 12 examples by 3 annotators\n")
-    assert "columns that are not used: reason" in err
+    assert "other columns: reason" in err
     assert run(*check, "--annotator", "claude,,llama")[0] == 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import show, show_json
+from crowdwise.cli.console import show_json, show_lines
 from crowdwise.cli.options import FILE, json_option
 from crowdwise.cli.show_table import csv_option, show_table
 
@@ -54,7 +54,7 @@ def command(first: str, second: str, changed: bool, as_json: bool, as_csv: bool)
             },
         )
     else:
-        show("\n".join(found.lines()))
+        show_lines(found.lines())
 
 
 def _plain(value: object) -> object:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,11 @@ def show_json(name: str, content: dict[str, Any]) -> None:
 def show(text: str) -> None:
     """Print a result for people on standard output."""
     show_data(printable(text) + "\n")
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines that begin with a word of at most eleven letters, none longer than a screen is wide."""
+    show("\n".join(textwrap.fill(line, 110, subsequent_indent=" " * 12) for line in lines))
 
 
 def show_data(text: str) -> None:

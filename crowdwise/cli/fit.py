@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from typing import Any
 
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import Console, show, show_json
+from crowdwise.cli.console import Console, show, show_json, show_lines
 from crowdwise.cli.options import (
     FILE,
     abstentions_option,
@@ -144,11 +143,7 @@ def command(
         show_json("fit", {"out": out, "summary": summary})
     else:
         lines = [*summary_lines(summary), f"Report      {out}/report.{options['report']}"]
-        show("\n".join(map(_filled, lines)))
-
-
-def _filled(line: str) -> str:
-    return textwrap.fill(line, 110, subsequent_indent=" " * 12)
+        show_lines(lines)
 
 
 def _show_all(runs: dict[str, Any], out: str, as_json: bool) -> None:
@@ -161,5 +156,6 @@ def _show_all(runs: dict[str, Any], out: str, as_json: bool) -> None:
         return
     for name, run in runs.items():
         lines = [f"Caution     not fitted: {run}"] if isinstance(run, str) else summary_lines(run.summary)
-        show("\n".join([name, *(_filled(line) for line in lines), ""]))
+        show(name)
+        show_lines([*lines, ""])
     show(f"Reports     {out}/index.html")

@@ -279,11 +279,11 @@ def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice,
     why = "groups were given" if sharing.given else "pairs of annotators who disagree less than independent ones would"
     copies = Choice("near copies", n_pairs, limit=COPY_KAPPA, reason=why if n_pairs else "no two annotators are copies")
     errors = Choice(
-        "correlated errors", common, fit.correlation,
-        reason="labels show them" if measured else "labels cannot show how far errors are correlated: assumed as usual",
+        "discount for correlated errors", common, fit.correlation,
+        reason="estimated from the labels" if measured else "assumed, as on public crowds: these labels do not show it",
     )  # fmt: skip
-    beyond = "labels agree beyond their classes" if fit.anchor else "labels agree no more than their classes explain"
-    anchor = Choice("votes' part of the rounds", fit.anchor, fit.correlation, reason=beyond)
+    beyond = "errors look correlated, so votes are trusted more" if fit.anchor else "errors do not look correlated"
+    anchor = Choice("weight of the vote shares", fit.anchor, fit.correlation, reason=beyond)
     return copies, errors, anchor
 
 

@@ -163,9 +163,9 @@ def _read_long(table: Table, answers: Answers) -> None:
 
 
 def _unused(header: Sequence[str], used: Collection[str | None]) -> list[str]:
-    """A sentence that names the columns that are not used, if there are any."""
+    """A note that names the columns that are not read as labels, if there are any."""
     others = _without(header, used)
-    return [f"columns that are not used: {some_names(others)}"] if others else []
+    return [f"other columns: {some_names(others)}"] if others else []
 
 
 def _without(names: Iterable[str], others: Iterable[str | None]) -> list[str]:

@@ -296,8 +296,7 @@ class _Answers:
             f"{'once' if n_differ == 1 else f'{n_differ} times'} an annotator gave one example two different labels, "
             f"for instance annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
             f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last" (--on-duplicate '
-            "last); if annotators were asked several times, as models in several runs, let each time be another "
-            "annotator."
+            'last); several runs of one model: read_labels(..., on_duplicate="runs") (--on-duplicate runs).'
         )
 
 

@@ -25,8 +25,8 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _ZEROS = re.compile(r"^0+(?=[0-9])|(?<=[0-9])\.0+$")
 # What is answered in the place of an answer, in plain spelling; yes and no are answers, beside numbers too.
 _NO_ANSWERS = re.compile(
-    "[?]+|n/?a|idk|skip(ped)?|unsure|undecided|abstain|no answer|not (sure|applicable)|"
-    "(don'?t|do not) know|(can'?t|cannot) (tell|say)|prefer not to say"
+    "[?]+|n/?a|idk|(i |i'?m |i am )?(skip(ped)?|unsure|undecided|abstain|no answer|not (sure|applicable)|"
+    "(don'?t|do not) know|(can'?t|cannot) (tell|say)|prefer not to say)"
 )
 _ANSWERS = frozenset({"yes", "no", "true", "false"})
 
@@ -90,7 +90,7 @@ def refuse_fractions(classes: Array) -> None:
     if len(fractions):
         raise LabelError(
             f"Unknown label type: continuous. Expected classes, got {fractions[0]}: declare the classes with "
-            'classes=... (--classes), or use scale="interval" (--ratings) and CrowdRidgeRegressor for ratings.'
+            'classes=... (--classes); for ratings, scale="interval" (--ratings).'
         )
 
 

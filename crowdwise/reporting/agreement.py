@@ -69,15 +69,14 @@ def _votes(fit: Fit) -> dict[str, Any]:
     results, fitted = fit.results, fit.results.fitted
     shared = 0 if results.vote_weight is None else int((results.vote_weight < 1).sum())
     why = "groups were given" if fitted is not None and fitted.sharing.given else "their labels are near copies"
-    by = "labels" if fitted is not None and fitted.discount.measured else "assumed"
-    votes = {"effective": plain(results.effective_votes), "shared": shared, "why": why, "by": by, "truths": 0}
+    votes = {"effective": plain(results.effective_votes), "shared": shared, "why": why, "truths": 0}
     if fitted is None:
         return votes
     n_truths = int(((fit.answers >= 0) & (fit.labels.labels_per_example > 1)).sum())
     if n_truths < ENOUGH_TRUTHS or not is_representative(results, fit.labelled, fit.answers):
         return votes
     effective = votes_by_truth(results, fit.labels, fit.answers)
-    return votes | {"effective": effective, "by": "truths", "truths": n_truths}
+    return votes | {"effective": effective, "truths": n_truths}
 
 
 def alpha_name(*, ordered: bool) -> str:
@@ -114,19 +113,22 @@ def agreement_sentence(summary: Summary) -> str:
 
 
 def votes_sentence(summary: Summary) -> str:
-    """How many independent votes an example has, and who shares one; nothing that is only assumed."""
+    """How many independent votes an example has by known answers, and who shares one.
+
+    What labels alone say is left out: on real crowds it is a half to two thirds of what known answers show.
+    """
     votes = summary["votes"]
     if summary["size"]["annotators"] == 1:
         return ""
     shared = f"{count(votes['shared'], 'annotator')} share votes: {votes['why']}." if votes["shared"] else ""
-    if votes["by"] == "assumed" or votes["effective"] is None:
+    if not votes["truths"]:
         return shared
     labels = summary["size"]["labels_per_example"]["mean"]
     independent = votes["effective"] >= MOSTLY_INDEPENDENT * labels
-    source = f"measured on {count(votes['truths'], 'known answer')}" if votes["by"] == "truths" else "by the labels"
     return (
         f"{'Errors are mostly independent' if independent else 'Annotators make the same mistakes'}: {rounded(labels)} "
-        f"labels carry about as much information as {rounded(votes['effective'])} independent ones ({source}). {shared}"
+        f"labels carry about as much information as {rounded(votes['effective'])} independent ones (measured on "
+        f"{count(votes['truths'], 'known answer')}). {shared}"
     ).rstrip()
 
 

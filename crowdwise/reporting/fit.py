@@ -47,15 +47,13 @@ class Fit:
             raise DataError(f"X must be the features of the fit, a row per example; got {type(X).__name__}.")
         if X is not None and np.shape(X)[0] != len(crowd):
             raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(crowd)}. Give the features of the fit.")
-        return cls(
-            model,
-            results,
-            crowd,
-            X,
-            None if texts is None else _column(texts, crowd, "texts"),
-            None if truth is None else _codes_or_ratings(truth, crowd),
-            None if times is None or crowd.classes is None else accuracy_over_time(results, labels, times, truth),
-        )
+        known = None if truth is None else _codes_or_ratings(truth, crowd)
+        drift = None
+        if times is not None and crowd.classes is not None:
+            # A few known answers per period show nothing that the consensus would not show better.
+            many = known is not None and 2 * (known >= 0).sum() >= len(crowd)
+            drift = accuracy_over_time(results, labels, times, truth if many else None)
+        return cls(model, results, crowd, X, None if texts is None else _column(texts, crowd, "texts"), known, drift)
 
     @property
     def ordered(self) -> bool:

@@ -147,8 +147,7 @@ def read_inputs(
     times, about = (None, ()) if file.format != "table" else _times(labels, inputs.labels, reading, time)
     if time is not None and times is None:
         raise DataError(f"--time {time} needs a table with a row per label; this is a {file.format}.")
-    used = {f"columns that are not used: {note.split(': ')[0].removeprefix('column ')}" for note in about}
-    notes = (*(note for note in inputs.notes if note not in used), *notes, *about)
+    notes = (*inputs.notes, *notes, *about)
     return replace(inputs, texts=texts, truth=known or None, notes=notes, question=file.question, times=times)
 
 
@@ -181,11 +180,11 @@ def _times(
                 times[at] = _moment(when)
             except (ValueError, OverflowError, OSError):
                 if time is None:
-                    return None, (f"column {column}: not a time, such as {when!r}",)
+                    return None, (f"column {column} has no times: {when!r}",)
                 raise DataError(
                     f"{table.source.name}: {when!r} in {column} is no time. Write 2026-01-31 or 2026-01-31T12:00:00."
                 ) from None
-    return times, (f"column {column}: when each label was given",)
+    return times, (f"times of labels: {column}",)
 
 
 def _moment(text: str) -> np.datetime64:

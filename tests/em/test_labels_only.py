@@ -227,8 +227,8 @@ def test_the_default_equals_the_slow_twin(seed, missing, n_classes, copies):
     assert_allclose(found.proba, slow["proba"], atol=1e-10)
     assert_allclose(found.fitted.discount.common, slow["common"], rtol=1e-6)
     choices = {choice.name: choice for choice in found.choices}
-    assert_allclose(choices["correlated errors"].score, slow["correlation"], atol=1e-10)
-    assert_allclose(choices["votes' part of the rounds"].chosen, slow["anchor"], atol=1e-10)
+    assert_allclose(choices["discount for correlated errors"].score, slow["correlation"], atol=1e-10)
+    assert_allclose(choices["weight of the vote shares"].chosen, slow["anchor"], atol=1e-10)
 
 
 def test_the_twin_sees_errors_in_common():

@@ -143,6 +143,7 @@ def test_other_ids_are_not_taken_for_spellings_of_each_other(ids, others):
         (["N/A", "bad", "good", "skip"], ["N/A", "skip"]),
         (["1", "2", "no idea"], ["no idea"]),
         ([-1, 0, 1, 2], [-1]),
+        (["I don't know", "a", "b"], ["I don't know"]),
         (["no", "yes"], []),
         (["1", "2", "no", "yes"], []),
         (["N/A", "yes"], []),  # one class would be left

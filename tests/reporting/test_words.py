@@ -71,7 +71,7 @@ def test_without_truth_nothing_claims_an_accuracy_that_is_not_estimated(data):
     about = [line for line in said if "accura" in line]
     assert about
     assert all("estimated" in line or "against the consensus" in line for line in about)
-    assert not any("independent" in line for line in said if summary["votes"]["by"] == "assumed")
+    assert not any("independent" in line for line in said if not summary["votes"]["truths"])
     for page in (render_html(summary), render_markdown(summary)):
         page = page.split('<script type="application/json"')[0]
         assert "known answer" not in page.split("<h3>Limits")[0]
@@ -219,19 +219,14 @@ def test_no_more_known_answers_are_asked_for_than_there_are_examples(needed, oth
     )
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("assumed", ""),
-        ("labels", "6 labels carry about as much information as 1.9 independent ones (by the labels)."),
-        ("truths", "6 labels carry about as much information as 1.9 independent ones (measured on 50 known answers)."),
-    ],
-)
-def test_the_number_of_independent_votes_comes_with_how_it_is_known(source, words):
-    votes = {"effective": 1.9, "shared": 0, "why": "", "by": source, "truths": 50}
+def test_the_number_of_independent_votes_is_given_where_known_answers_show_it():
+    votes = {"effective": 1.9, "shared": 0, "why": "", "truths": 50}
     size = {"annotators": 6, "labels_per_example": {"mean": 6.0}}
-    sentence = votes_sentence({"votes": votes, "size": size})
-    assert sentence == (words and f"Annotators make the same mistakes: {words}")
+    assert votes_sentence({"votes": votes, "size": size}) == (
+        "Annotators make the same mistakes: 6 labels carry about as much information as 1.9 independent ones (measured "
+        "on 50 known answers)."
+    )
+    assert votes_sentence({"votes": votes | {"truths": 0}, "size": size}) == ""
 
 
 def test_annotators_with_the_same_flag_are_named_together(data):
