@@ -258,14 +258,9 @@ class Weights:
         return self.example * self.sample_weight
 
 
-def is_wide(rows: Rows) -> bool:
-    """Whether there are too many columns for a gram matrix, so that the solver iterates."""
-    return rows.n_columns > EXACT_COLUMNS
-
-
 def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:
     """How it is solved: "sums" (one pass), "rows" (a pass per round) or "iterative" (no gram matrix)."""
-    if is_wide(data.rows):
+    if data.rows.n_columns > EXACT_COLUMNS:
         return "iterative"
     return "rows" if needs_rows or not sums_are_cheap(data, n_cells) else "sums"
 
