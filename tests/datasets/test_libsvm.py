@@ -87,7 +87,7 @@ def test_a_w4a_that_someone_puts_there_is_used_if_it_can_be_the_original(tmp_pat
     (tmp_path / "libsvm").mkdir()
     for path in (store.data_directory() / "libsvm").glob("w[358]a.xz"):
         (tmp_path / "libsvm" / path.name).symlink_to(path)
-    train, _ = libsvm._w4a_stand_in(None)
+    train, _ = libsvm._w4a(None)
     (tmp_path / "libsvm" / "w4a").write_bytes(train)
     data = fetch_libsvm("w4a", tmp_path)  # no warning: warnings are errors here
     assert (data.name, data.stand_in) == ("w4a", False)

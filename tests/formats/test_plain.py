@@ -136,7 +136,7 @@ def test_in_a_wide_table_cells_are_without_a_label(saved):
 
 def test_columns_that_are_not_used_are_named(saved):
     file = formats.read(saved("task,worker,label,text,seconds,batch\n1,ann,yes,one,3,x\n1,bob,no,one,5,x\n"))
-    assert file.notes[-1] == "columns that are not used: seconds, batch"
+    assert file.notes[-1] == "other columns: seconds, batch"
     wide = formats.read(saved("id,ann,bob,cat\na,yes,no,no\nb,yes,,no\n"), wide=True, annotator=["ann", "bob"])
     assert "columns that are not used: cat" in wide.notes
     plain = formats.read(saved("task,worker,label,text\n1,ann,yes,one\n"))
