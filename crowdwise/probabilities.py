@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -98,54 +98,91 @@ def fit_scaling(scores: Floats, log_likelihood: Floats, weight: Floats, *, offse
     """
     some = slice(None, None, max(1, len(scores) // _ENOUGH))
     scores, log_likelihood, weight = scores[some], log_likelihood[some], weight[some]
-    temperature, offset = best_temperature(scores, log_likelihood, weight), np.zeros(scores.shape[1])
+    curve = _TemperatureCurve.of(scores, log_likelihood, weight)
+    temperature, offset = curve.best(), np.zeros(scores.shape[1])
     share = weight / weight.sum()
     for _ in range(_OFFSET_ROUNDS if offsets else 0):
         log_prior = log_softmax(temperature * scores + offset)
         posterior = expectation(log_prior, log_likelihood)[0]
         predicted = share @ np.exp(log_prior)
         offset = offset + np.log(share @ posterior + OFFSET_SMOOTHING) - np.log(predicted + OFFSET_SMOOTHING)
-        temperature = best_temperature(scores, log_likelihood, weight, offset, last=temperature)
+        temperature = curve.best(offset, last=temperature)
     return Scaling(temperature, offset - offset.mean())
 
 
 def best_temperature(
-    scores: Floats,
-    log_likelihood: Floats,
-    weight: Floats,
-    offset: Floats | float = 0.0,
-    last: float | None = None,
+    scores: Floats, log_likelihood: Floats, weight: Floats, offset: Floats | float = 0.0, last: float | None = None
 ) -> float:
     """The factor on scores under which labels are most probable.
 
     A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
     factor has to be paid for by the labels. `last` is a factor that is likely to be near.
     """
-    # Relative to the first class, a row per class: passes over rows are much faster than over many short columns.
-    relative, likelihood = (np.ascontiguousarray((values - values[:, :1]).T[1:]) for values in (scores, log_likelihood))
-    of_class = np.broadcast_to(offset, scores.shape[1:])
-    of_class = (of_class - of_class[0])[1:, np.newaxis]
+    return _TemperatureCurve.of(scores, log_likelihood, weight).best(offset, last)
 
-    def moments(joint: Floats) -> tuple[Floats, Floats, Floats]:
-        """Logarithms of sums of probabilities that are as exp(joint), and mean and variance of scores over classes."""
-        top = np.maximum(joint.max(axis=0), 0.0)
-        proba = np.exp(joint - top)
-        total = proba.sum(axis=0) + np.exp(-top)
-        proba /= total
-        mean = np.einsum("ki,ki->i", proba, relative)
-        return np.log(total) + top, mean, np.einsum("ki,ki,ki->i", proba, relative, relative) - mean**2
 
-    def at(logarithm: float) -> tuple[float, float, float]:
-        """What is maximised, its slope and its curvature, at the logarithm of a factor."""
+@dataclass(frozen=True, eq=False)
+class _TemperatureCurve:
+    """How probable labels are at every factor on scores.
+
+    Relative to the first class, a row per class: passes over rows are much faster than over many short columns.
+    """
+
+    relative: Floats  # scores, (n_classes - 1, n_examples)
+    likelihood: Floats  # the same of the logarithms of the probability of labels
+    weight: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, log_likelihood: Floats, weight: Floats) -> _TemperatureCurve:
+        """That of scores and log-likelihoods of shape (n_examples, n_classes)."""
+        relative, likelihood = (
+            np.ascontiguousarray((values - values[:, :1]).T[1:]) for values in (scores, log_likelihood)
+        )
+        return cls(relative, likelihood, weight)
+
+    def best(self, offset: Floats | float = 0.0, last: float | None = None) -> float:
+        """The best factor beside an offset per class; `last` is one that is likely to be near."""
+        of_class = np.broadcast_to(offset, len(self.relative) + 1)
+        of_class = (of_class - of_class[0])[1:, np.newaxis]
+
+        def height(logarithm: float) -> float:
+            before = np.exp(logarithm) * self.relative + of_class
+            gain = _log_sums(before + self.likelihood) - _log_sums(before)
+            return float(self.weight @ gain) + logarithm - np.exp(logarithm)
+
+        begin = max(_BEGINNINGS, key=height) if last is None else float(np.log(last))
+        return float(np.exp(_top(partial(self._slope, of_class), begin)))
+
+    def _slope(self, of_class: Floats, logarithm: float) -> tuple[float, float]:
+        """The slope and the curvature at the logarithm of a factor."""
         factor = np.exp(logarithm)
-        before = factor * relative + of_class
-        pairs = zip(moments(before + likelihood), moments(before), strict=True)
-        value, slope, bend = (float(weight @ (after - prior)) for after, prior in pairs)
-        slope *= factor
-        return value + logarithm - factor, slope + 1 - factor, bend * factor**2 + slope - factor
+        before = factor * self.relative + of_class
+        (mean, variance), (mean_before, variance_before) = map(self._moments, (before + self.likelihood, before))
+        slope = float(self.weight @ (mean - mean_before)) * factor
+        return slope + 1 - factor, float(self.weight @ (variance - variance_before)) * factor**2 + slope - factor
 
-    begin = max(_BEGINNINGS, key=lambda logarithm: at(logarithm)[0]) if last is None else float(np.log(last))
-    return float(np.exp(_top(at, begin)))
+    def _moments(self, joint: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of scores over classes whose probabilities are as exp(joint)."""
+        proba, relative = _from_first(joint), self.relative
+        mean = np.einsum("ki,ki->i", proba, relative)
+        return mean, np.einsum("ki,ki,ki->i", proba, relative, relative) - mean**2
+
+
+def _log_sums(joint: Floats) -> Floats:
+    """The logarithm of one plus the sum of exponentials over the first axis."""
+    top = np.maximum(joint.max(axis=0), 0.0)
+    return np.asarray(np.log(np.exp(joint - top).sum(axis=0) + np.exp(-top)) + top)
+
+
+def _from_first(joint: Floats) -> Floats:
+    """Probabilities of all classes but the first, from the logarithms of their ratios to it."""
+    if len(joint) == 1:  # the same with one exponential
+        ratio = np.abs(joint)
+        np.exp(np.negative(ratio, out=ratio), out=ratio)
+        return np.where(joint > 0, 1.0, ratio) / (ratio + 1)
+    top = np.maximum(joint.max(axis=0), 0.0)
+    proba = np.exp(joint - top)
+    return np.asarray(proba / (proba.sum(axis=0) + np.exp(-top)))
 
 
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -159,12 +196,12 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
     return posterior, shares_of_sum(joint, posterior.T)
 
 
-def _top(at: Callable[[float], tuple[float, float, float]], where: float) -> float:
+def _top(at: Callable[[float], tuple[float, float]], where: float) -> float:
     """Where a slope changes from up to down: Newton's method between the places where it is known to be either."""
     low, high = _SMALLEST, _LARGEST
     where = min(max(where, low), high)
     while high - low > _EXACTLY:
-        _, slope, bend = at(where)
+        slope, bend = at(where)
         low, high = (where, high) if slope > 0 else (low, where)
         step = float(np.clip(-slope / bend, -_LONGEST, _LONGEST) if bend < 0 else np.copysign(_LONGEST, slope))
         if abs(step) < _EXACTLY:

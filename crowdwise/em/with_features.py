@@ -219,17 +219,24 @@ def only_votes(
     votes, scores, weight = counting.votes(sample)[only], scores_of(sample)[only], sample.weight[only]
     frequency = labels_fit.given / labels_fit.n_labels
     chance, seen, agreed = float(frequency @ frequency), labels_fit.n_compared, labels_fit.n_agreed
+    right = np.array(_SHARES_RIGHT)
+    agree = chance + (1 - chance) * right**2
+    of_others = agreed * np.log(agree) + (seen - agreed) * np.log(np.maximum(1 - agree, np.finfo(np.float64).tiny))
+    of_others += ASSUMED_LABELS * (ASSUMED_RIGHT * np.log(right) + (1 - ASSUMED_RIGHT) * np.log(1 - right))
+    confusion = (
+        right[:, np.newaxis, np.newaxis] * np.eye(len(frequency)) + np.outer(1 - right, frequency)[:, np.newaxis]
+    )
+    of_votes = [np.log(np.maximum(votes @ one.T, np.finfo(np.float64).tiny)) for one in confusion]
+    # No scaling makes a vote more probable than its most probable class does: most shares need no fit.
+    most = of_others + [weight @ one.max(axis=1) for one in of_votes]
     best, judging = -np.inf, consensus
-    for right in _SHARES_RIGHT:
-        confusion = right * np.eye(len(frequency)) + (1 - right) * frequency
-        of_votes = np.log(np.maximum(votes @ confusion.T, np.finfo(np.float64).tiny))
-        scaling = fit_scaling(scores, of_votes, weight, offsets=offsets)
-        evidence = float(weight @ expectation(scaling.log_proba(scores), of_votes)[1])
-        agree = chance + (1 - chance) * right**2
-        evidence += agreed * np.log(agree) + (seen - agreed) * np.log(max(1 - agree, np.finfo(np.float64).tiny))
-        evidence += ASSUMED_LABELS * (ASSUMED_RIGHT * np.log(right) + (1 - ASSUMED_RIGHT) * np.log(1 - right))
+    for k in np.argsort(-most, kind="stable").tolist():
+        if most[k] <= best:
+            break
+        scaling = fit_scaling(scores, of_votes[k], weight, offsets=offsets)
+        evidence = of_others[k] + float(weight @ expectation(scaling.log_proba(scores), of_votes[k])[1])
         if evidence > best:
-            best, judging = evidence, _OnlyVotes(counting, consensus, confusion, Prior(scores_of, scaling))
+            best, judging = evidence, _OnlyVotes(counting, consensus, confusion[k], Prior(scores_of, scaling))
     return judging
 
 

@@ -23,7 +23,7 @@ from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.formats._write import write_labels
 from crowdwise.labels._align import as_labels
-from crowdwise.labels._encode import encode_declared, shown
+from crowdwise.labels._encode import encode_declared, find_ids, shown
 from crowdwise.labels._frames import index_of, make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.fit_results import FitResults, results_of
@@ -592,7 +592,7 @@ class Session:
         -------
         position : int
         """
-        row = int(encode_declared(np.array([example], dtype=object), self.labels.examples)[0])
+        row = int(find_ids(np.array([example], dtype=object), self.labels.examples)[0])
         if row < 0:
             raise LabelError(
                 f"example {shown(example)} is not among those of the session (such as "
