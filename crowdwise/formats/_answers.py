@@ -239,7 +239,7 @@ class Answers:
         if options.strip:
             spelling = rows.spell_alike((*(options.classes or ()), *options.abstain))
             self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
-        rows.check(options.classes, options.abstain)
+        rows.check()
         used = [label for label in rows.labels if label not in options.abstain]
         id_of = kind_of_ids([*rows.examples, *self.texts, *self.truth])
         label_of = kind_of_labels([*used, *self.truth.values(), *(options.classes or ())])

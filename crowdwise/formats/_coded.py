@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError
-from crowdwise.labels._build import parts_of_codes
+from crowdwise.labels._build import Declared, parts_of_codes
 from crowdwise.labels._encode import as_objects, tidy
 from crowdwise.labels._mistakes import plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -82,8 +82,8 @@ class CodedRows:
         self._texts = (*self._texts[:2], one)
         return spelling
 
-    def check(self, classes: Sequence[str] | None, abstain: Sequence[str]) -> None:
-        """An error if an id is empty, or a label is none of the declared classes."""
+    def check(self) -> None:
+        """An error if an id is empty."""
         for role, numbers, codes in zip(("example", "annotator"), self._texts, self._codes, strict=False):
             if "" in numbers:
                 example, annotator, label = self._row(codes.index(numbers[""]))
@@ -91,14 +91,6 @@ class CodedRows:
                     f"{self.name}: every label needs its example and its annotator; the {role} is empty of the label "
                     f"{label!r} (example {example!r}, annotator {annotator!r})."
                 )
-        unknown = [label for label in self.labels if classes is not None and label not in {*classes, *abstain}]
-        if unknown:
-            example, annotator, label = self._row(self._codes[2].index(self._texts[2][unknown[0]]))
-            raise LabelError(
-                f"labels must be among the declared classes, {', '.join(map(repr, classes or ()))}; found {label!r} "
-                f"for example {example!r}, annotator {annotator!r}. "
-                "Declare it too, or declare that it is no label: --missing or --abstain (missing=..., abstain=...)."
-            )
 
     def _row(self, at: int) -> list[str]:
         return [list(numbers)[codes[at]] for numbers, codes in zip(self._texts, self._codes, strict=True)]
@@ -114,23 +106,18 @@ class CodedRows:
         """The labels. The rows are used up: they may be many, and their memory is free when it is not needed."""
         annotators, labels = map(list, self._texts[1:])
         used = [label for label in labels if label not in abstain]
-        values = [
-            _id_array(self.examples, id_of),
-            _id_array(annotators, kind_of_ids(annotators)),
-            _label_array(used, label_of, scale),
-        ]
+        of_used = _label_array(used, label_of, scale)
+        if len(used) < len(labels):
+            value_of = dict(zip(used, of_used.tolist(), strict=True))
+            of_used = as_objects([value_of.get(label, label) for label in labels])
+            settings["abstain"] = [label for label in labels if label in abstain]
+        values = _id_array(self.examples, id_of), _id_array(annotators, kind_of_ids(annotators)), of_used
         self._texts = _Codes(), _Codes(), _Codes()
         codes = [np.frombuffer(column, dtype=np.intc) for column in self._codes]
         self._codes = array("i"), array("i"), array("i")
-        if len(used) == len(labels):
-            coded = list(zip(codes, values, strict=True))
-            return CrowdLabels(**parts_of_codes(coded, scale=scale.name, **settings)).with_scale(scale.name)
-        value_of = dict(zip(used, values[2].tolist(), strict=True))
-        values[2] = as_objects([value_of.get(label, label) for label in labels])
-        cells = (each[code] for code, each in zip(codes, values, strict=True))
-        table = dict(zip(("example", "annotator", "label"), cells, strict=True))
-        abstained = [label for label in labels if label in abstain]
-        return CrowdLabels.from_table(table, abstain=abstained, scale=scale.name, **settings)
+        columns = list(zip(codes, values, strict=True))
+        del codes
+        return CrowdLabels(**parts_of_codes(columns, Declared(scale.name, **settings))).with_scale(scale.name)
 
 
 def kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:

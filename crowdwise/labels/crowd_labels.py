@@ -15,8 +15,7 @@ from crowdwise._arrays import Array
 from crowdwise._checks import check_choice
 from crowdwise._text import count, table
 from crowdwise.exceptions import warn
-from crowdwise.labels._build import parts_of_matrix, parts_of_table
-from crowdwise.labels._frames import library_of
+from crowdwise.labels._build import Declared, parts_of_matrix, parts_of_table
 from crowdwise.labels._groups import check_groups
 from crowdwise.labels._label_arrays import LabelArrays
 from crowdwise.labels._rescale import as_classes, as_numbers, in_order
@@ -128,16 +127,8 @@ class CrowdLabels(LabelArrays):
         >>> CrowdLabels.from_matrix([[1, -1], [0, 1]], missing=-1).n_labels
         3
         """
-        parts = parts_of_matrix(
-            values,
-            annotators=annotators,
-            examples=examples,
-            classes=classes,
-            missing=missing,
-            abstain=abstain,
-            scale=scale,
-        )
-        return cls(**parts, frame_library=library_of(values)).with_scale(scale)
+        declared = Declared(scale, classes, abstain, missing, examples, annotators)
+        return cls(**parts_of_matrix(values, declared)).with_scale(scale)
 
     @classmethod
     def from_table(
@@ -201,18 +192,9 @@ class CrowdLabels(LabelArrays):
         >>> labels.classes.tolist(), labels.abstentions_per_annotator.tolist()
         (['no', 'yes'], [0, 1])
         """
-        parts = parts_of_table(
-            table,
-            columns={"example": example, "annotator": annotator, "label": label},
-            on_duplicate=on_duplicate,
-            examples=examples,
-            annotators=annotators,
-            classes=classes,
-            missing=missing,
-            abstain=abstain,
-            scale=scale,
-        )
-        return cls(**parts, frame_library=library_of(table)).with_scale(scale)
+        declared = Declared(scale, classes, abstain, missing, examples, annotators, on_duplicate)
+        columns = {"example": example, "annotator": annotator, "label": label}
+        return cls(**parts_of_table(table, columns, declared)).with_scale(scale)
 
     # ------------------------------------------------------------------ what it is
 
