@@ -270,7 +270,7 @@ def test_check_describes_ratings(rated, run, monkeypatch):
         (["fit", "ratings.csv", "features.csv", "--ratings", "--model", "logistic"], 2, "models ridge and labels-only"),
         (["fit", "ratings.csv", "features.csv", "--ratings", "--classes", "1,2"], 2, "one of them"),
         (["fit", "ratings.csv", "--classes", "1,1"], 2, "different names"),
-        (["fit", "ratings.csv", "--classes", "1,2"], 65, "labels must be among the declared classes"),
+        (["fit", "ratings.csv", "--classes", "1,2"], 65, "declared classes [1, 2]; found"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

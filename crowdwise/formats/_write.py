@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +27,7 @@ from crowdwise.tables import Record, Source, as_text, parse_document
 
 LABEL_FORMATS = ("table", "wide", "crowd-kit", "peerannot")
 CONSENSUS_FORMATS = ("csv", "crowd-kit", "label-studio")
+_BLOCK = 10_000  # rows that are written at a time
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number. Apostrophes before it count, too, so
 # that no two texts become one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -47,6 +48,20 @@ def safe_cell(value: Any) -> Any:
     return value
 
 
+def csv_text(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows of cells as text with commas."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    if "\r" not in text.getvalue():
+        return text.getvalue()
+    # Python 3.11 does not quote a carriage return, which would end the row when it is read.
+    text = io.StringIO()
+    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for row in rows:
+        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual).writerow(row)
+    return text.getvalue()
+
+
 def write_csv(
     path: str | os.PathLike[str], header: Sequence[Any], rows: Iterable[Sequence[Any]], *, safe: bool = True
 ) -> None:
@@ -56,14 +71,10 @@ def write_csv(
     """
 
     def save(file: BinaryIO) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-        usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-        for row in chain([header], rows):
-            # Python 3.11 does not quote a carriage return, which would end the row when it is read.
-            writer = quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual
-            writer.writerow([safe_cell(cell) for cell in row] if safe else row)
-        text.flush()
-        text.detach()
+        every = chain([header], rows)
+        while some := list(islice(every, _BLOCK)):
+            cells = [[safe_cell(cell) for cell in row] for row in some] if safe else some
+            file.write(csv_text(cells).encode("utf-8", "backslashreplace"))
 
     save_file(path, save)
 

@@ -259,8 +259,9 @@ def _of_declared(values: Array, classes: Any, place: Callable[[int], str]) -> Co
     codes = encode_declared(values, declared)
     if (codes < 0).any():
         at = int(np.flatnonzero(codes < 0)[0])
+        found = f"found {shown(values[at])} for {place(at)}"
         raise LabelError(
-            f"labels must be among the declared classes {declared.tolist()}; found {shown(values[at])} for {place(at)}. "
+            f"labels must be among the declared classes {declared.tolist()}; {found}. "
             "Declare it too, or declare that it is no label: --missing, --abstain (missing=..., abstain=...)."
         )
     return codes, declared

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crowdwise._text import printable
-from crowdwise.formats._write import safe_cell
+from crowdwise.formats._write import csv_text, safe_cell
 
 _WIDEST, _DIGITS, _BLOCK = 72, 6, 10_000  # letters of a cell, digits of a number, rows at a time
 
@@ -57,10 +55,10 @@ class ResultTable:
 
     def csv_parts(self) -> Iterator[str]:
         """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
-        yield _csv([tuple(map(safe_cell, self.columns))])
+        yield csv_text([tuple(map(safe_cell, self.columns))])
         for start in range(0, len(self), _BLOCK):
             at = slice(start, start + _BLOCK)
-            yield _csv(list(zip(*(_cells(column[at]) for column in self.columns.values()), strict=True)))
+            yield csv_text(list(zip(*(_cells(column[at]) for column in self.columns.values()), strict=True)))
 
     def as_csv(self) -> str:
         """As CSV."""
@@ -104,20 +102,6 @@ def schema(name: str) -> str:
 
 def _values(column: Any) -> list[Any]:
     return column if isinstance(column, list) else column.tolist()
-
-
-def _csv(rows: Sequence[tuple[Any, ...]]) -> str:
-    """Rows of cells as text; a table may have millions."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    if "\r" not in text.getvalue():
-        return text.getvalue()
-    # Python 3.11 does not quote a carriage return, which would end the row when it is read.
-    text = io.StringIO()
-    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    for row in rows:
-        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual).writerow(row)
-    return text.getvalue()
 
 
 def _cells(column: Any) -> list[Any]:
