@@ -321,7 +321,9 @@ def test_declared_classes_keep_their_order_and_any_other_label_is_an_error(saved
     assert labels.classes.tolist() == ["yes", "perhaps", "no"]
     assert labels.to_table()["label"].tolist() == ["no", "yes"]
     assert labels.n_abstentions == 1
-    with pytest.raises(LabelError, match=r"declared classes \['yes', 'no'\]; found '\?' for example 'b', annotator 'ann'"):
+    with pytest.raises(
+        LabelError, match=r"declared classes \['yes', 'no'\]; found '\?' for example 'b', annotator 'ann'"
+    ):
         formats.read(path, classes=["yes", "no"])
     numbers = formats.read(saved("task,worker,label\na,ann,0.5\na,bob,2\n"), classes=[2, 1, 0.5]).labels
     assert numbers.classes.tolist() == [2, 1, 0.5]
