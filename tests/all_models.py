@@ -49,8 +49,7 @@ _MAKERS = {
     "logistic": CrowdLogisticClassifier,
     "logistic in sample": partial(CrowdLogisticClassifier, cross_fit=0),
     "any": CrowdClassifier,
-    # Not deep: of splits that are equally good scikit-learn takes the first, which depends on the order of rows.
-    "any tree": partial(CrowdClassifier, estimator=DecisionTreeClassifier(max_depth=2, min_samples_leaf=5)),
+    "any tree": partial(CrowdClassifier, estimator=DecisionTreeClassifier(min_samples_leaf=5)),
     "perceptron": EasyFirstPerceptron,
     "perceptron by margin": partial(EasyFirstPerceptron, order="margin"),
     "aggregate": LabelsAlone,
