@@ -158,7 +158,7 @@ MEMORISERS = {
     "ridge": {"l2": 1e-6},
     "ridge cv": {"l2s": (1e-6,)},
     "regressor": {"l2": 1e-6},
-    "logistic": {"l2": 1e-6, "errors_in_common": False},
+    "logistic": {"l2": 1e-6},
     "any": {"estimator": LogisticRegression(C=1e6, max_iter=10_000), "errors_in_common": False},
     "any tree": {"estimator": DecisionTreeClassifier(), "errors_in_common": False},
 }

@@ -114,8 +114,8 @@ class AnnotatorModel(Protocol):
         """Matrices of shape (n_annotators, n_classes, n_answers) from counts of that shape."""
         ...
 
-    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
-        """Logarithm of the prior of matrices, up to a constant."""
+    def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
+        """Logarithms of the prior of the matrices, one per annotator, up to a constant."""
         ...
 
 
@@ -155,9 +155,9 @@ class Confusion(_Smoothed):
         """Matrices from counts."""
         return _rows(counts + self.strength / counts.shape[-1])
 
-    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
-        """Logarithm of the prior, up to a constant."""
-        return float(self.strength / confusion.shape[-1] * np.log(confusion).sum())
+    def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
+        """Logarithm of the prior per annotator, up to a constant."""
+        return np.asarray(self.strength / confusion.shape[-1] * np.log(confusion).sum(axis=(1, 2)))
 
 
 @dataclass(frozen=True)
@@ -184,10 +184,10 @@ class OneCoin(_Smoothed):
         wrong = (1 - accuracy) / max(n_classes - 1, 1)
         return np.where(np.eye(n_classes, dtype=bool), accuracy[:, np.newaxis, np.newaxis], wrong[:, None, None])
 
-    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
-        """Logarithm of the prior, up to a constant."""
+    def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
+        """Logarithm of the prior per annotator, up to a constant."""
         accuracy = confusion[:, 0, 0]
-        return float(self.strength / 2 * (np.log(accuracy) + np.log1p(-accuracy)).sum())
+        return np.asarray(self.strength / 2 * (np.log(accuracy) + np.log1p(-accuracy)))
 
 
 @dataclass(frozen=True)
@@ -211,9 +211,9 @@ class Shared(_Smoothed):
         """Matrices from counts."""
         return _rows(counts + self.strength * crowd)
 
-    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+    def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
-        return -self.strength * float((xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
+        return np.asarray(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum(axis=(1, 2)))
 
 
 def pooled(counts: Floats, given: Floats | None = None) -> Floats:
@@ -280,10 +280,10 @@ class Abstaining:
         answers, abstains = _split(crowd)
         return _joined(self.model.estimate(counts[..., :-1], answers), _ABSTAINING.estimate(_whether(counts), abstains))
 
-    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
-        """Logarithm of the prior, up to a constant."""
+    def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
+        """Logarithm of the prior per annotator, up to a constant."""
         parts = zip((self.model, _ABSTAINING), _split(confusion), _split(crowd), strict=True)
-        return sum(model.log_prior(one, of_crowd) for model, one, of_crowd in parts)
+        return np.sum([model.log_prior(one, of_crowd) for model, one, of_crowd in parts], axis=0)
 
 
 def _pooled_abstaining(counts: Floats) -> Floats:

@@ -248,7 +248,7 @@ def fitted_annotators(labels: CrowdLabels, active: Bools, fit: LabelsOnlyFit) ->
     counting = fit.posterior.counting
     common, measured = 0.0, False
     if not counting.independent:
-        per_class = fit.n_labels / (len(fit.merit) * counting.n_classes)
+        per_class = fit.n_labels / (fit.n_annotators * counting.n_classes)
         common = has_common_errors(fit.correlation, fit.correlation_error, per_class)
         measured = common < _MEASURED
     merit = np.full(len(active), fit.merit.mean())

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Floats
+from crowdwise._arrays import Floats, ratio
 from crowdwise._limits import CROWD_STRENGTH, FEW_COMPARED, LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel, Incidence
@@ -41,6 +41,7 @@ class LabelsOnlyFit:
     n_agreed: float
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
     compared: Floats  # (n_annotators,): share of the labels of each that can be compared with those of others
+    vote_weight: Floats  # (n_annotators,): the mean share of a vote that the labels of each have
     comparable: bool  # whether two annotators share an example
     correlation: float  # of two labels of an example, as classes or levels, beyond its class; and its standard error
     correlation_error: float
@@ -54,6 +55,11 @@ class LabelsOnlyFit:
     def n_labels(self) -> float:
         """What all labels count together."""
         return float(self.given.sum())
+
+    @property
+    def n_annotators(self) -> float:
+        """How many annotators there are, those who share a vote being one."""
+        return float(self.vote_weight.sum())
 
     @property
     def annotators(self) -> Annotators:
@@ -89,10 +95,10 @@ def fit_labels(
     report: Report | None = None,
 ) -> LabelsOnlyFit:
     """Estimate annotators and classes in rounds; by default in few, or to convergence if errors are independent."""
-    answers = chunks.total(lambda chunk: _answers(chunk, counting))
-    usual, given = usual_answers(answers), answers.sum(axis=0)
+    answers, vote_weight = chunks.total(lambda chunk: _answers(chunk, counting)), vote_weights(chunks, counting)
+    usual, given = usual_answers(answers, vote_weight), answers.sum(axis=0)
     first = chunks.total(lambda chunk: _first_sums(chunk, counting, usual))
-    merit, comparable = annotator_merit(first)
+    merit, comparable = annotator_merit(first, vote_weight)
     compared = compared_share(first.compared, answers.sum(axis=1), counting)
     warn_if_few_compared(first.compared, given, counting)
     begin = counting.vote_shares if counting.independent else Start(counting, merit)
@@ -106,20 +112,21 @@ def fit_labels(
         counts = used.counts
         if not compared.all():  # nothing shows how good some annotators are
             counts = np.where(compared[:, np.newaxis, np.newaxis] > 0, counts, 0.0)
-        annotators = Annotators.of_counts(counts, model, given, compared)
+        annotators = Annotators.of_counts(counts, model, vote_weight, given, compared)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
         last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
-        objective.append(sums.objective + model.log_prior(annotators.confusion, annotators.crowd))
+        log_prior = float(vote_weight @ model.log_prior(annotators.confusion, annotators.crowd))
+        objective.append(sums.objective + log_prior)
         change = float(np.abs(sums.counts - last.counts).sum() / max(2 * sums.counts.sum(), np.finfo(np.float64).tiny))
         last_anchor, residual = anchor, sums.of_levels
         anchor = 0.0 if counting.independent else votes_part(correlation_of(sums.of_classes)[0])
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
-        posterior, given, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, comparable,
-        *correlation_of(residual), last_anchor, votes, np.array(objective),
-        change <= tol or max_rounds is None, change,
+        posterior, given, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, vote_weight,
+        comparable,
+        *correlation_of(residual), last_anchor, votes, np.array(objective), change <= tol or max_rounds is None, change,
     )  # fmt: skip
 
 
@@ -184,10 +191,30 @@ def _answers(chunk: Chunk, counting: Counting) -> Floats:
     return answers.reshape(-1, n_classes)
 
 
-def usual_answers(answers: Floats) -> Floats:
+def vote_weights(chunks: Chunks, counting: Counting) -> Floats:
+    """The mean share of a vote that the labels of each annotator have.
+
+    An annotator is estimated from the labels that they gave, whatever these count in the crowd: copies are then the
+    same as the annotator once.
+    """
+    n_labels, counted = chunks.total(lambda chunk: _labels_and_votes(chunk, counting))
+    return ratio(counted, n_labels, 1.0)
+
+
+def _labels_and_votes(chunk: Chunk, counting: Counting) -> Floats:
+    """How many labels each annotator gave, and what they count, of shape (2, n_annotators)."""
+    weight = np.repeat(chunk.weight, chunk.labels.labels_per_example)
+    n_labels = chunk.labels._sum_per_annotator(weight)
+    if not len(counting.sharing):
+        return np.stack([n_labels, n_labels])
+    return np.stack([n_labels, chunk.labels._sum_per_annotator(weight * counting.label_weights(chunk))])
+
+
+def usual_answers(answers: Floats, vote_weight: Floats) -> Floats:
     """How probable every answer is of each annotator whatever the example, drawn towards the crowd's frequencies."""
     frequency = answers.sum(axis=0) / answers.sum()
-    return (answers + CROWD_STRENGTH * frequency) / (answers.sum(axis=1, keepdims=True) + CROWD_STRENGTH)
+    of_annotator = answers / vote_weight[:, np.newaxis]
+    return (of_annotator + CROWD_STRENGTH * frequency) / (of_annotator.sum(axis=1, keepdims=True) + CROWD_STRENGTH)
 
 
 def _first_sums(chunk: Chunk, counting: Counting, usual: Floats) -> Sums:
@@ -247,7 +274,7 @@ def warn_if_few_compared(compared: Floats, given: Floats, counting: Counting) ->
         )
 
 
-def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
+def annotator_merit(sums: Sums, vote_weight: Floats) -> tuple[Floats, bool]:
     """Agreement of each annotator with the votes of others, beyond chance; and whether any two can be compared.
 
     By chance, all give their usual answers: two who always give one class agree no more than that, and neither shows
@@ -261,7 +288,7 @@ def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
     if possible.sum() <= _NOTHING * sums.compared.sum():
         return np.ones(len(beyond)), comparable
     mean = max(float(beyond.sum() / possible.sum()), LEAST_MERIT)
-    more = (1 - by_chance) / mean**2
+    more = vote_weight * (1 - by_chance) / mean**2
     return np.maximum((beyond + more * mean) / (possible + more), LEAST_MERIT), comparable
 
 

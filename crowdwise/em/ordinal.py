@@ -72,9 +72,9 @@ class Ordinal:
         base = np.broadcast_to(np.log(crowd), counts.shape)
         return np.exp(best_tilts(counts + self.strength * crowd, base, self._powers(counts.shape[-1])))
 
-    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+    def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
-        return -self.strength * float((xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
+        return np.asarray(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum(axis=(1, 2)))
 
     def _powers(self, n_classes: int) -> Floats:
         """Distances of labels (last axis) from the truth to the power of 1, 2, 3 and 4, in units of the whole range."""

@@ -323,7 +323,9 @@ def fit_with_features(
         judging = only_votes(labels_fit, sample, scores_of, consensus, offsets=offsets) if scaled else consensus
         sums = tally(chunks, counting, judging, with_classifier=True)
         sums = anchored(sums, labels_fit.votes, labels_fit.anchor)
-        annotators = Annotators.of_counts(sums.counts, model, None, labels_fit.compared, with_classifier=True)
+        annotators = Annotators.of_counts(
+            sums.counts, model, labels_fit.vote_weight, None, labels_fit.compared, with_classifier=True
+        )
         if scaled:
             likelihood = counting.incidence(sample).log_likelihood(annotators.confusion)
             scaling = fit_scaling(scores_of(sample), likelihood, sample.weight, offsets=offsets)
@@ -332,7 +334,8 @@ def fit_with_features(
         consensus = SoftConsensus(posterior)
         evidence = chunks.total(posterior.evidence)
         of_classifier = getattr(scores_of, "log_prior", 0.0)
-        objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd) + of_classifier)
+        of_annotators = labels_fit.vote_weight @ model.log_prior(annotators.confusion, annotators.crowd)
+        objective.append(evidence + float(of_annotators) + of_classifier)
         before, last = last, consensus(sample)
         change = mean_change(last, before, sample.weight)
         if report is not None:

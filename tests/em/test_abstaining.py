@@ -73,8 +73,8 @@ def test_estimates_are_better_than_the_crowds_matrix_by_prior_and_counts(model, 
     with_abstentions = Abstaining(model)
     crowd = with_abstentions.crowd(counts)
     best = with_abstentions.estimate(counts, crowd)
-    worth = (counts * np.log(best)).sum() + with_abstentions.log_prior(best, crowd)
-    assert worth > (counts * np.log(crowd)).sum() + with_abstentions.log_prior(np.array([crowd] * 3), crowd)
+    worth = (counts * np.log(best)).sum() + with_abstentions.log_prior(best, crowd).sum()
+    assert worth > (counts * np.log(crowd)).sum() + with_abstentions.log_prior(np.array([crowd] * 3), crowd).sum()
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal"])

@@ -32,6 +32,6 @@ def test_matrices_of_labels_leave_abstentions_out():
 
 def test_annotators_of_counts_have_the_models_matrices(rng):
     counts = rng.gamma(1.0, 3.0, size=(4, 3, 3))
-    found = Annotators.of_counts(counts, Shared(2.0))
+    found = Annotators.of_counts(counts, Shared(2.0), np.ones(len(counts)))
     assert_array_equal(found.crowd, pooled(counts))
     assert_array_equal(found.confusion, Shared(2.0).estimate(counts, found.crowd))

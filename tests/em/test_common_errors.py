@@ -48,6 +48,30 @@ def test_four_copies_of_a_judge_are_about_what_one_is(which, missing):
     assert np.abs(independent.proba - one.proba).mean() > 0.1
 
 
+@pytest.mark.parametrize("scale", ["nominal", "ordinal"])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_an_annotator_four_times_with_one_vote_is_the_annotator_once(missing, scale):
+    matrix, _ = judges(missing=missing)
+    names, copies = list("abcde"), list("fgh")
+    once = labels_of(matrix, 3, annotators=names).with_groups({name: name for name in names})
+    for which in range(5):
+        groups = {name: name for name in names} | dict.fromkeys(copies, names[which])
+        often = labels_of(with_copies(matrix, which), 3, annotators=names + copies).with_groups(groups)
+        one, four = (aggregate(labels.with_scale(scale)) for labels in (once, often))
+        assert_allclose(four.proba, one.proba, atol=1e-12)
+        assert_allclose(four.accuracy, one.accuracy[[0, 1, 2, 3, 4, which, which, which]], atol=1e-12)
+        assert_allclose(four.effective_votes, one.effective_votes)
+
+
+def test_an_annotator_four_times_with_one_vote_is_the_annotator_once_with_features(rng):
+    matrix, truth = judges(missing=0.3)
+    X = truth[:, None] + rng.normal(size=(len(truth), 2))
+    once = labels_of(matrix, 3).with_groups(list("abcde"))
+    often = labels_of(with_copies(matrix, 0), 3).with_groups(list("abcdeaaa"))
+    one, four = (CrowdLogisticClassifier(tol=1e-9).fit(X, labels) for labels in (once, often))
+    assert_allclose(four.consensus_proba_, one.consensus_proba_, atol=1e-6)
+
+
 def test_copies_are_found_on_few_examples():
     matrix, _ = judges(n_examples=40)
     four = aggregate(labels_of(with_copies(matrix, 0), 3))

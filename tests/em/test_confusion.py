@@ -42,7 +42,7 @@ def test_estimates_are_probabilities_and_the_best_for_their_counts(model, seed):
     assert (best > 0).all()
 
     def worth(confusion):
-        return (counts * np.log(confusion)).sum() + model.log_prior(confusion, crowd)
+        return (counts * np.log(confusion)).sum() + model.log_prior(confusion, crowd).sum()
 
     if model == OneCoin():
         accuracy = np.clip(best[:, 0, 0] + rng.normal(0, 0.05, 5), 0.01, 0.99)

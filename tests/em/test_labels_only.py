@@ -75,14 +75,17 @@ def twin_others(row, own, shares, j):
     return {i: own[i] * (1 - shares.get((i, j), 0.0)) for i in row if i != j}
 
 
-def twin_merit(rows, weight, shares, n_annotators, n_classes):
+def twin_merit(rows, weight, shares, vote_weight, n_annotators, n_classes):
     """Agreement with others beyond that of everybody's usual answers, shrunk towards the mean."""
     answers, seen, agreed, chance = np.zeros((n_annotators, n_classes)), *np.zeros((3, n_annotators))
     for row, own in zip(rows, weight, strict=True):
         for j, label in row.items():
             answers[j, label] += own[j]
     often = answers.sum(axis=0) / answers.sum()
-    usual = [(answers[j] + 4 * often) / (answers[j].sum() + 4) for j in range(n_annotators)]
+    usual = []
+    for j in range(n_annotators):
+        of_annotator = answers[j] / vote_weight[j]
+        usual.append((of_annotator + 4 * often) / (of_annotator.sum() + 4))
     for row, own in zip(rows, weight, strict=True):
         for j, label in row.items():
             for i, counts in twin_others(row, own, shares, j).items():
@@ -94,7 +97,11 @@ def twin_merit(rows, weight, shares, n_annotators, n_classes):
     beyond, possible = agreed - chance, (1 - by_chance) * seen
     mean = max(sum(beyond) / sum(possible), 1e-3)
     more = (1 - by_chance) / mean**2
-    return [max((beyond[j] + more * mean) / (possible[j] + more), 1e-3) for j in range(n_annotators)]
+    merit = []
+    for j in range(n_annotators):
+        agreement, comparisons = beyond[j] / vote_weight[j], possible[j] / vote_weight[j]
+        merit.append(max((agreement + more * mean) / (comparisons + more), 1e-3))
+    return merit
 
 
 def twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes):
@@ -109,7 +116,7 @@ def twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes):
     return counts, mass
 
 
-def twin_matrices(counts, given):
+def twin_matrices(counts, given, vote_weight):
     """Matrices shrunk towards the crowd's by four labels, and the crowd's by five that are right in 0.8 and a guess.
 
     A guess is a class as often as labels were given for it, on examples with others' labels or without.
@@ -121,7 +128,7 @@ def twin_matrices(counts, given):
     for k in range(n_classes):
         row = [total[k, c] + 5 * (0.8 * (c == k) + 0.2 * often[c]) for c in range(n_classes)]
         for j in range(n_annotators):
-            own = [counts[j, k, c] + 4 * row[c] / sum(row) for c in range(n_classes)]
+            own = [counts[j, k, c] / vote_weight[j] + 4 * row[c] / sum(row) for c in range(n_classes)]
             found[j, k] = [one / sum(own) for one in own]
     return found
 
@@ -162,7 +169,8 @@ def twin(matrix, n_classes, common=None):
     n_annotators = matrix.shape[1]
     shares = twin_shares(rows, n_annotators, n_classes)
     weight = [{j: 1 / (1 + sum(shares.get((i, j), 0.0) for i in row if i != j)) for j in row} for row in rows]
-    merit = twin_merit(rows, weight, shares, n_annotators, n_classes)
+    vote_weight = [np.mean([own[j] for own in weight if j in own]) for j in range(n_annotators)]
+    merit = twin_merit(rows, weight, shares, vote_weight, n_annotators, n_classes)
     votes, posterior = [], []
     for row, own in zip(rows, weight, strict=True):
         plain = np.array([sum(own[j] for j in row if row[j] == k) for k in range(n_classes)])
@@ -177,7 +185,7 @@ def twin(matrix, n_classes, common=None):
     for _ in range(2):
         sums = twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes)
         counts, mass = ((1 - anchor) * one + anchor * other for one, other in zip(sums, of_votes, strict=True))
-        confusion, frequency = twin_matrices(counts, given), mass / mass.sum()
+        confusion, frequency = twin_matrices(counts, given, vote_weight), mass / mass.sum()
         posterior = []
         for row, own in zip(rows, weight, strict=True):
             joint = frequency.copy()
@@ -188,7 +196,7 @@ def twin(matrix, n_classes, common=None):
         shown, error = twin_residuals(rows, weight, shares, posterior, confusion)
         last_anchor, anchor = anchor, max(shown, 0) / (max(shown, 0) + 0.04)
     n_labels = sum(sum(own.values()) for own in weight)
-    by_bayes = twin_common(shown, error, n_labels / (n_annotators * n_classes))
+    by_bayes = twin_common(shown, error, n_labels / (sum(vote_weight) * n_classes))
     common = by_bayes if common is None else common
     proba = []
     for row, own, one in zip(rows, weight, posterior, strict=True):
@@ -198,7 +206,7 @@ def twin(matrix, n_classes, common=None):
     return {
         "proba": np.array(proba), "confusion": confusion, "frequency": frequency, "merit": np.array(merit),
         "correlation": shown, "anchor": last_anchor, "common": by_bayes,
-        "vote_weight": [np.mean([own[j] for own in weight if j in own]) for j in range(n_annotators)],
+        "vote_weight": vote_weight,
     }  # fmt: skip
 
 
@@ -326,7 +334,7 @@ def test_merit_by_hand():
     # By chance half of the others agree. One always does, one mostly, one is unseen.
     seen = np.array([10.0, 10.0, 0.0])
     merit, comparable = annotator_merit(
-        Sums(compared=seen, seen=seen, chance=seen / 2, agreed=np.array([10.0, 7.0, 0.0]))
+        Sums(compared=seen, seen=seen, chance=seen / 2, agreed=np.array([10.0, 7.0, 0.0])), np.ones(3)
     )
     mean = (5 + 2) / (5 + 5)
     more = 0.5 / mean**2
@@ -336,13 +344,13 @@ def test_merit_by_hand():
 
 def test_no_merit_is_less_than_a_thousandth():
     seen = np.array([1e4, 1e4])
-    merit, _ = annotator_merit(Sums(compared=seen, seen=seen, chance=seen / 2, agreed=np.array([1e4, 0.0])))
+    merit, _ = annotator_merit(Sums(compared=seen, seen=seen, chance=seen / 2, agreed=np.array([1e4, 0.0])), np.ones(2))
     assert merit[1] == 1e-3
 
 
 def test_where_nobody_shares_an_example_all_have_the_same_merit():
     none = np.zeros(2)
-    merit, comparable = annotator_merit(Sums(compared=none, seen=none, chance=none, agreed=none))
+    merit, comparable = annotator_merit(Sums(compared=none, seen=none, chance=none, agreed=none), np.ones(2))
     assert merit.tolist() == [1.0, 1.0]
     assert comparable is False
 
@@ -350,7 +358,8 @@ def test_where_nobody_shares_an_example_all_have_the_same_merit():
 def test_usual_answers_by_hand():
     # Classes are equally frequent, and four labels of the crowd are added to those of each.
     assert_allclose(
-        usual_answers(np.array([[4.0, 0.0], [0.0, 4.0], [0.0, 0.0]])), [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]
+        usual_answers(np.array([[4.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), np.ones(3)),
+        [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]],
     )
 
 
