@@ -33,7 +33,7 @@ def command(source: str, as_json: bool, reading: dict[str, Any], console: Consol
     Such as a pass rate: the share of the consensus, corrected for its errors by known answers (--truth), and the
     difference between groups of examples (--by). Without known answers it is not corrected.
     """
-    from crowdwise.runs.rates import rate_of
+    from crowdwise.runs.saved_run import rate_of
 
     started()
     with console.step("Working"):
