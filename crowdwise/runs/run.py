@@ -29,7 +29,7 @@ from crowdwise.reporting.report import RENDERERS, aliases_of, with_aliases
 from crowdwise.reporting.summarize import summary_of
 from crowdwise.results.fit_results import FitResults
 from crowdwise.results.suggest import suggest_labels
-from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
+from crowdwise.runs.inputs import Inputs, PathLike, read_inputs
 from crowdwise.runs.models import Settings, estimator_of
 from crowdwise.runs.new_folder import is_replaceable, new_folder, recover, write_note
 from crowdwise.runs.result_table import ResultTable
@@ -37,6 +37,9 @@ from crowdwise.runs.result_table import ResultTable
 NOTE, MODEL, LABELS, RECIPE, NAMES = "run.json", "model.crowdwise", "labels.crowdwise", "features.json", "names.csv"
 SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000  # rows of next.csv
+_ALIASES = (
+    f"report: annotators whose names look like personal data are A1, A2, ...; {NAMES} has the key, --names keeps them"
+)
 Info = Callable[[str], object]
 
 
@@ -130,17 +133,13 @@ def fit(
     out: PathLike | None = None,
     force: bool = False,
     truth: PathLike | None = None,
-    labels_as: Mapping[str, Any] | None = None,
-    features_as: Mapping[str, Any] | None = None,
-    join: Join = "exact",
-    show: str | None = None,
-    time: str | None = None,
     settings: Settings | None = None,
     command: str | None = None,
     report: Literal["html", "md", "json"] = "html",
     names: bool = False,
     info: Info = lambda _: None,
     on_round: OnRound | None = None,
+    **reading: Any,
 ) -> Run:
     """Fit a model to files, and leave a folder with everything that was found.
 
@@ -152,8 +151,6 @@ def fit(
         The folder; by default nothing is written.
     force : bool, default=False
         Whether to replace a folder of an earlier run.
-    labels_as, features_as, join, show, time
-        See `read_inputs`.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
     command : str, default=None
@@ -167,6 +164,8 @@ def fit(
         Is given notes about the files.
     on_round : callable, default=None
         Is given a `Round` after every round of the fit.
+    **reading
+        labels_as, features_as, join, show and time of `read_inputs`.
 
     Returns
     -------
@@ -187,33 +186,28 @@ def fit(
     if is_run(labels):
         raise DataError(f"{os.fspath(labels)} is the folder of a run; a file of labels was expected.")
     check_choice("report", report, ("html", "md", "json"))
-    settings = settings or Settings()
-    paths = {"labels": labels, "features": features, "truth": truth}
-    files = {role: path for role, path in paths.items() if path is not None}
-    reading = {"labels_as": labels_as, "features_as": features_as, "join": join, "show": show, "time": time}
+    paths = (("labels", labels), ("features", features), ("truth", truth))
+    files = {role: path for role, path in paths if path is not None}
+    unchanged = Unchanged(files.values())
 
-    def read_and_fit(unchanged: Unchanged) -> Run:
-        inputs = read_inputs(**files, **reading)  # type: ignore[arg-type]
+    def read_and_fit() -> Run:
+        inputs = read_inputs(labels, features, truth=truth, **reading)
         for note in inputs.notes:
             info(note)
         unchanged.check()
-        parts = (Path(labels).name, (labels_as or {}).get("question"), f"{datetime.now():%d %B %Y}".lstrip("0"))
-        return replace(fit_inputs(inputs, settings, on_round), command=command, title=" · ".join(filter(None, parts)))
+        return replace(fit_inputs(inputs, settings, on_round), command=command, title=_title(labels, **reading))
 
     if out is None:
-        return read_and_fit(Unchanged(files.values()))
+        return read_and_fit()
     if find_spec("jinja2") is None:  # before the work begins
         raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
     started = datetime.now(UTC)
     with new_folder(out, may_replace=lambda old: force and may_be_replaced(old)) as folder:
-        unchanged, sources = Unchanged(files.values()), [described(role, path) for role, path in files.items()]
-        run = read_and_fit(unchanged)
+        sources = [described(role, path) for role, path in files.items()]
+        run = read_and_fit()
         if _write_results(run, folder, report, names=names):
-            info(
-                f"report: annotators whose names look like personal data are A1, A2, ...; {NAMES} has the key, --names "
-                "keeps them"
-            )
-        asked = {"command": command, "settings": asdict(settings), "inputs": sources}
+            info(_ALIASES)
+        asked = {"command": command, "settings": asdict(settings or Settings()), "inputs": sources}
         write_note(folder, NOTE, SCHEMA, asked | _about(run, reading, started))
     return run
 
@@ -256,8 +250,13 @@ def may_be_replaced(folder: Path) -> bool:
     return is_replaceable(folder, NOTE, SCHEMA, "is no run of crowdwise fit")
 
 
+def _title(labels: PathLike, labels_as: Mapping[str, Any] | None = None, **_: Any) -> str:
+    parts = (Path(labels).name, (labels_as or {}).get("question"), f"{datetime.now():%d %B %Y}".lstrip("0"))
+    return " · ".join(filter(None, parts))
+
+
 def _write_results(run: Run, folder: Path, form: str, *, names: bool) -> bool:
-    """Write all but the note; whether the report has aliases for names of annotators."""
+    """Write all but the note; whether the report has aliases in place of names of annotators."""
     aliases = {} if names else aliases_of(run.inputs.labels.annotators.tolist())
     tables = [run.table(name) for name in ("consensus", "annotators", "next")]
     if aliases:
@@ -275,16 +274,13 @@ def _write_results(run: Run, folder: Path, form: str, *, names: bool) -> bool:
 
 def _about(run: Run, reading: dict[str, Any], started: datetime) -> dict[str, Any]:
     """What the note states of a run besides what it was asked for."""
-    finished, labels_as = datetime.now(UTC), reading["labels_as"] or {}
+    finished = datetime.now(UTC)
+    labels_as = {name: value for name, value in (reading.get("labels_as") or {}).items() if not callable(value)}
     return {
         "scale": run.inputs.labels.scale.name,
         "question": run.inputs.question,
         "found": run.chosen(),
-        "reading": reading
-        | {
-            "labels_as": {name: value for name, value in labels_as.items() if not callable(value)},
-            "features_as": dict(reading["features_as"] or {}),
-        },
+        "reading": reading | {"labels_as": labels_as},
         "notes": list(run.inputs.notes),
         "versions": versions(),
         "started": started.isoformat(timespec="seconds"),

@@ -69,16 +69,17 @@ class SavedRun:
         An error if such a file is not what it was.
         """
         reading: dict[str, Any] = self.note["reading"]
+        features_as = reading.get("features_as") or {}
         files: dict[str, Any] = {file["what"]: file for file in self.note["inputs"]}
         features = files.get("features")
-        if reading["show"] is not None or (reading["features_as"].get("text") and features is None):
+        if reading.get("show") is not None or (features_as.get("text") and features is None):
             # Labels have the texts, and have to be read again.
             paths: dict[str, Any] = {role: self._unchanged(file) for role, file in files.items()}
             return read_inputs(**paths, **reading)
         if features is None:
             return self.kept
         path = self.path / RECIPE
-        settings = {name: value for name, value in reading["features_as"].items() if name in ("id", "ids")}
+        settings = {name: value for name, value in features_as.items() if name in ("id", "ids")}
         table = read_features(
             self._unchanged(features),
             encoding=reading["labels_as"].get("encoding"),
