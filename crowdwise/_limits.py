@@ -88,6 +88,8 @@ OFFSET_SMOOTHING = 1e-3
 # Steepnesses that are compared by how well held-out examples that annotators agree on are ranked: no weights, and the
 # paper's. More of them gain nothing (docs/evidence/weighting.md).
 STEEPNESSES = (0.0, 2.0)
+# Known answers of held-out examples can choose among more (crowdwise fit --choose-by-truth).
+STEEPNESSES_BY_TRUTH = (0.0, 1.0, 2.0, 3.0, 5.0)
 
 # --- What reports call things (reporting/, runs/_check). ---
 # Confidence below which a consensus is called unsure, and expected gain, in bits, below which no check is worth it.

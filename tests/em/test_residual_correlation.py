@@ -138,10 +138,10 @@ def test_of_independent_annotators_the_consensus_is_as_sure_as_it_is_right():
     assert abs(found.confidence.mean() - np.mean(found.label == truth)) < 0.03
 
 
-def test_a_part_of_many_examples_says_the_same(monkeypatch):
+def test_a_part_of_many_examples_says_the_same(set_constants):
     labels, _ = crowd_with(0.4, 0)
     whole = aggregate(labels)
-    monkeypatch.setattr("crowdwise.em.labels_only._ENOUGH", 500)
+    set_constants("crowdwise.em.labels_only", _ENOUGH=500)
     part = aggregate(labels)
     scores = [
         {choice.name: choice.score for choice in found.choices}["discount for correlated errors"]

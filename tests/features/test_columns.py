@@ -60,8 +60,8 @@ def test_texts_without_spaces_are_cut_into_characters():
     assert "天气" in words.terms
 
 
-def test_the_most_frequent_terms_are_kept_if_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("crowdwise.features._columns.MOST_TERMS", 2)
+def test_the_most_frequent_terms_are_kept_if_there_are_too_many(set_constants):
+    set_constants("crowdwise.features._columns", MOST_TERMS=2)
     assert Words.learn("text", ["film film a lot", "film a lot", "film a la carte a la"]).terms[0] == "film"
 
 

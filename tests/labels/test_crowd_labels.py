@@ -467,8 +467,8 @@ def test_repeated_answers_are_settled_as_asked():
 
 
 @pytest.mark.parametrize("most", [1, 7, 10**6])
-def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, monkeypatch):
-    monkeypatch.setattr("crowdwise.labels._label_rows._MOST_STORED", most)
+def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, set_constants):
+    set_constants("crowdwise.labels._label_rows", _MOST_STORED=most)
     matrix = [[1, None, 2], [None] * 3, [2, 2, 1], [None, None, 1]]
     labels = CrowdLabels.from_matrix(matrix)
     found = labels._sum_in_blocks(lambda at, example: (example + 1) * (labels.values[at] + 1.0))

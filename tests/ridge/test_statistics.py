@@ -180,8 +180,8 @@ def test_without_an_intercept_nothing_is_shifted():
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
 @pytest.mark.parametrize("centred", [True, False])
-def test_the_mean_variance_is_that_of_every_feature_by_itself(make, centred, rng, monkeypatch):
-    monkeypatch.setattr("crowdwise.rows.features._BLOCK_BYTES", 2**11)  # several blocks
+def test_the_mean_variance_is_that_of_every_feature_by_itself(make, centred, rng, set_constants):
+    set_constants("crowdwise.rows.features", _BLOCK_BYTES=2**11)  # several blocks
     X, weight = rng.normal(size=(300, 4)).astype(np.float32) * [0.1, 1, 5, 0] + [3, 0, -1, 2], rng.uniform(0.1, 2, 300)
     X = X.astype(np.float32).astype(np.float64)
     around = np.average(X, axis=0, weights=weight) if centred else np.zeros(4)
