@@ -18,10 +18,8 @@ from crowdwise.exceptions import LabelError
 
 # Lookup tables for integer values may be this much longer than the values themselves.
 _TABLE_SLACK = 4
-# Up to this range, integers are found by comparing rather than by a lookup table.
-_FEW = 16
 # From here on, floats skip whole numbers.
-_LARGEST_EXACT = 2**53
+_LARGEST_EXACT = 2 / np.finfo(np.float64).eps
 
 
 def smallest_integer_type(n_values: int) -> np.dtype[Any]:
@@ -126,33 +124,19 @@ def _as_whole_numbers(values: Array) -> Array | None:
     return integers if np.array_equal(integers, values) else None
 
 
-def _present(values: Array, low: int, high: int) -> NDArray[np.bool_]:
-    """Which of the integers from `low` to `high` occur."""
-    if high - low < _FEW:  # one comparison per value is faster than one write per label
-        between = [bool((values == value).any()) for value in range(low + 1, high)]
-        return np.array([True, *between, True][: high - low + 1])
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[values.astype(np.int64) - low] = True
-    return present
+def renumbered(mask: NDArray[np.bool_]) -> Array:
+    """The new position of each of those in a mask, in the smallest type."""
+    return (np.cumsum(mask) - 1).astype(smallest_integer_type(int(mask.sum())))
 
 
-def _encode_integers(values: Array) -> tuple[Array, Array]:
-    low, high = int(values.min()), int(values.max())
-    if high > np.iinfo(np.int64).max:
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(smallest_integer_type(len(distinct))), tidy(distinct.tolist())
-    if values.dtype.kind == "u":  # NumPy subtracts unsigned from signed integers as floats
-        values = values.astype(np.int64)
-    if high - low > _TABLE_SLACK * len(values) + 1024:
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(smallest_integer_type(len(distinct))), distinct
-    present = _present(values, low, high)
-    distinct = np.flatnonzero(present) + low
-    dtype = smallest_integer_type(len(distinct))
-    offsets = values if low == 0 else values - np.int64(low)
-    if present.all():  # already consecutive: no lookup needed
-        return offsets.astype(dtype), distinct
-    return (np.cumsum(present) - 1).astype(dtype)[offsets], distinct
+def _encode_numbers(values: Array) -> tuple[Array, Array]:
+    """Integers that are close together are looked up in a table, which is faster than to sort them."""
+    if values.dtype.kind == "i" and int(values.max()) - int(values.min()) <= _TABLE_SLACK * len(values):
+        offsets = values - values.min()
+        present = np.bincount(offsets) > 0
+        return renumbered(present)[offsets], np.flatnonzero(present) + values.min()
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes.astype(smallest_integer_type(len(distinct))), distinct
 
 
 def as_objects(values: Sequence[object]) -> Array:
@@ -240,17 +224,12 @@ def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
     """
     if len(values) == 0:
         return np.zeros(0, dtype=np.int8), np.zeros(0, dtype=object)
-    if values.dtype.kind == "b":
-        codes, distinct = _encode_integers(values.astype(np.int8))
-        return codes, distinct.astype(bool)
-    if values.dtype.kind in "iu":
-        return _encode_integers(values)
     if values.dtype.kind == "f":
         whole = None if ids else _as_whole_numbers(values)
-        if whole is not None:
-            return _encode_integers(whole)
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(smallest_integer_type(len(distinct))), distinct
+        return _encode_numbers(values if whole is None else whole)
+    if values.dtype.kind in "biu" and int(values.max()) <= np.iinfo(np.int64).max:
+        codes, distinct = _encode_numbers(values.astype(np.int64, copy=False))
+        return codes, distinct.astype(bool) if values.dtype.kind == "b" else distinct
     return _encode_objects(_elements(values), ids=ids)
 
 

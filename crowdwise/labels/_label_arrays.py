@@ -23,6 +23,7 @@ from crowdwise.labels._encode import (
     encode_declared,
     find_ids,
     loses_digits,
+    renumbered,
     shown,
     smallest_integer_type,
 )
@@ -165,20 +166,12 @@ class LabelArrays(LabelRows):
             )
         lengths = self.labels_per_example[chosen]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
-        if self.is_complete and self.n_annotators:
-            wide = (len(chosen), self.n_annotators)
-            flat_index = self.annotator_index.reshape(self.shape)[: len(chosen)].ravel()
-            if len(chosen) > self.n_examples:
-                flat_index = np.broadcast_to(self.annotator_index[: self.n_annotators], wide).ravel()
-            flat_values = self.values.reshape(self.shape)[chosen].ravel()
-        else:
-            at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
-            flat_index, flat_values = self.annotator_index[at], self.values[at]
+        at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
         part = replace(
             self,
             indptr=indptr,
-            annotator_index=flat_index,
-            values=flat_values,
+            annotator_index=self.annotator_index[at],
+            values=self.values[at],
             examples=self.examples[chosen],
             abstentions=None if self.abstentions is None else self.abstentions[chosen],
             truth=None if self.truth is None else self.truth[chosen],
@@ -209,7 +202,7 @@ class LabelArrays(LabelRows):
         part = self._part(mask[self.annotator_index])
         return replace(
             part,
-            annotator_index=_renumbered(mask)[part.annotator_index],
+            annotator_index=renumbered(mask)[part.annotator_index],
             annotators=self.annotators[mask],
             abstentions=None if self.abstentions is None else self.abstentions[:, mask],
             groups=None if self.groups is None else self.groups[mask],
@@ -218,7 +211,7 @@ class LabelArrays(LabelRows):
     def _of_classes(self, keep: ArrayLike) -> Self:
         """The labels that are of some classes (a mask over `classes`); all examples and annotators stay."""
         classes, mask = self._need_classes("of_classes"), np.asarray(keep, dtype=bool)
-        part, number = self._part(mask[self.values]), _renumbered(mask)
+        part, number = self._part(mask[self.values]), renumbered(mask)
         truth = None if self.truth is None else np.append(np.where(mask, number, -1), -1)[self.truth]
         return replace(part, values=number[part.values], classes=classes[mask], truth=truth)
 
@@ -374,11 +367,6 @@ class LabelArrays(LabelRows):
                 )
         index, values = np.insert(self.annotator_index, at, who), np.insert(self.values, at, values)
         return self._with_arrays(self.indptr + self._n_before(rows), index, values)
-
-
-def _renumbered(mask: NDArray[np.bool_]) -> Array:
-    """The new position of each of those that are kept, in the smallest type."""
-    return (np.cumsum(mask) - 1).astype(smallest_integer_type(int(mask.sum())))
 
 
 def _with_names(known: Array, given: Array, what: str, *, new: bool) -> Array:
