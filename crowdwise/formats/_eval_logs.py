@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from crowdwise.formats._answers import Answers, Given
+from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import plain_name
 from crowdwise.formats._tool import Tool, first_text, record_in
 from crowdwise.tables import Placed, Record
@@ -58,10 +58,10 @@ def _store(
     field `kind` is `people` if people gave them.
     """
 
-    def given(place: str, score: Record, answers: Answers) -> Iterator[Given]:
+    def given(place: str, score: Record, answers: Answers) -> Iterator[Answer]:
         question = first_text(score, ("name", "assessment_name", "annotation_name"))
         filled = [score[name] for name in values if score.get(name) not in (None, "")]
-        annotator = partial(Given, question, first_text(score, who) or first_text(score, [kind]).lower())
+        annotator = partial(Answer, question, first_text(score, who) or first_text(score, [kind]).lower())
         if score.get("valid") is False:
             answers.left_out["answers that were overridden"] += 1
         elif truth and score.get(truth) is not None:

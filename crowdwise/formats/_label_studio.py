@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crowdwise._text import count
-from crowdwise.formats._answers import Answers, Given
+from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import text_column
 from crowdwise.formats._tool import Tool, first_text, list_in, record_in
 from crowdwise.tables import Record, Table, as_text
@@ -35,7 +35,7 @@ def annotations_of(place: str, task: Record) -> list[Any]:
     return list_in(place, task, "annotations" if "annotations" in task else "completions")
 
 
-def _given(place: str, task: Record, answers: Answers) -> Iterator[Given]:
+def _given(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
     """The annotations and predictions of a task."""
     answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
     for annotation in annotations_of(place, task):
@@ -49,10 +49,10 @@ def _given(place: str, task: Record, answers: Answers) -> Iterator[Given]:
             continue
         model, time = first_text(prediction, ["model_version"]) or "prediction", as_text(prediction.get("created_at"))
         for question, choices in _choices(place, prediction, answers).items():
-            yield Given(question, model, choices, time, "model")
+            yield Answer(question, model, choices, time, "model")
 
 
-def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Given]:
+def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Answer]:
     mark, time = as_text(annotation.get("id")), first_text(annotation, ("updated_at", "created_at"))
     if mark and mark in answers.seen:  # cloud storage repeats annotations over files
         answers.left_out["repeated annotations"] += 1
@@ -70,7 +70,7 @@ def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Giv
         is_truth, who = annotation.get("ground_truth") is True, annotation.get("completed_by")
         annotator = first_text(who, ("email", "username", "id")) if isinstance(who, dict) else as_text(who)
         for question, choices in chosen.items():
-            yield Given(question, annotator, choices, time, "truth" if is_truth else "person")
+            yield Answer(question, annotator, choices, time, "truth" if is_truth else "person")
         if not is_truth and _is_prefilled(place, annotation):
             answers.remarks[_prefilled].append(mark)
 
@@ -141,7 +141,7 @@ def read_label_studio_flat(table: Table, answers: Answers) -> None:
     for question in questions:
         rows = zip(columns["id"], columns["annotator"], columns[question], times, strict=True)
         for example, annotator, cell, time in rows:
-            answers.take(example, Given(question, annotator, _flat_choices(cell), time))
+            answers.take(example, Answer(question, annotator, _flat_choices(cell), time))
     text = text_column(table.header, questions)
     if text is not None:
         answers.texts.update(zip(columns["id"], columns[text], strict=True))

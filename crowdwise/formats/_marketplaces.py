@@ -14,7 +14,7 @@ from typing import Any
 
 from crowdwise._text import count
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.formats._answers import Answers, Given
+from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import TEXT_WORDS, plain_name
 from crowdwise.tables import Record, Table
 
@@ -53,13 +53,13 @@ class Marketplace:
             if not self._is_answered(table.place(i), example, row, answers):
                 continue
             for name in filter(row.get, golden):
-                answers.take(example, Given(name.removeprefix(self.golden), "", row[name], kind="truth"))
+                answers.take(example, Answer(name.removeprefix(self.golden), "", row[name], kind="truth"))
             if (status := row.get(self.status, "").strip().lower()) not in self.accepted or row.get("Reject"):
                 state = status if status not in self.accepted else "rejected"
                 answers.left_out[f"answers of {state[:40]} assignments"] += 1
                 continue
             for question, value in self._given(table.place(i), row, questions):
-                answers.take(example, Given(question, row[self.worker], value, f"{i:020}"))
+                answers.take(example, Answer(question, row[self.worker], value, f"{i:020}"))
             if text is not None:
                 answers.texts.setdefault(example, row[text])
         wanted = options.question or options.label

@@ -1,9 +1,9 @@
-"""Names of columns -> what they hold: the example, the annotator, the label, the known answer or the text."""
+"""Names of columns -> what they hold (the example, the annotator, ...); names of questions -> one of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
@@ -140,3 +140,29 @@ def text_column(header: Sequence[str], taken: Sequence[str], given: str | None =
         named.setdefault(plain_name(name), []).append(name)
     found = ([name for name in named.get(word, ()) if name not in taken] for word in TEXT_WORDS)
     return next((names[0] for names in found if len(names) == 1), None)
+
+
+class SeveralQuestionsError(LabelError):
+    """Annotators answered several questions, and none was picked."""
+
+    def __init__(self, name: str, questions: tuple[str, ...]) -> None:
+        self.questions = questions
+        super().__init__(
+            f"{name} has {len(questions)} questions: {', '.join(questions)}. Pick one: --question "
+            f"{shell_word(questions[0])} (in Python: question={questions[0]!r}); or fit each: crowdwise fit --question "
+            "all."
+        )
+
+
+def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> str:
+    """The question whose answers are the labels: the one wanted, or the only one."""
+    names = list(dict.fromkeys(questions))
+    if wanted is not None:
+        if wanted in names:
+            return wanted
+        raise LabelError(f"{name} has no question {wanted!r}; its questions are {', '.join(names) or '(none)'}.")
+    if not names:
+        raise LabelError(f"{name}: there is no question in it that was answered with a class or a rating.")
+    if len(names) > 1:
+        raise SeveralQuestionsError(name, tuple(names))
+    return names[0]

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
-from crowdwise.formats._answers import WIDE, Answers, ReadOptions
-from crowdwise.formats._coded import NUMBER
+from crowdwise.formats._answers import NUMBER, WIDE, Answers, ReadOptions
 from crowdwise.formats._names import (
     candidates,
     check_ids,

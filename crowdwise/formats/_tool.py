@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdwise.exceptions import DataError
-from crowdwise.formats._answers import Answers, Given
+from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import TEXT_WORDS
 from crowdwise.tables import Placed, Record, Table, as_text
 
@@ -31,7 +31,7 @@ class Tool:
 
     title: str
     is_its: Callable[[Record], bool]
-    given: Callable[[str, Record, Answers], Iterable[Given]]  # the answers in a record, with its place in words
+    given: Callable[[str, Record, Answers], Iterable[Answer]]  # the answers in a record, with its place in words
     example: tuple[str, ...] = ("id",)  # fields with the id of the example; its number if none is filled
     texts: Callable[[str, Record], Record] = lambda place, record: {}  # what may hold the text that was labelled
     parts: Callable[[str, Record], Iterable[Placed]] = _alone  # the records in one of the file

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from crowdwise._text import count
 from crowdwise.exceptions import DataError
-from crowdwise.formats._answers import Answers, Given
+from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import TEXT_WORDS
 from crowdwise.formats._tool import Tool, first_text, list_in, record_in, records_in
 from crowdwise.tables import Placed, Record, as_text
@@ -34,7 +34,7 @@ def _argilla_texts(place: str, record: Record) -> Record:
     return {key: fields.get(key) for key in TEXT_WORDS}
 
 
-def _argilla(place: str, record: Record, answers: Answers) -> Iterator[Given]:
+def _argilla(place: str, record: Record, answers: Answers) -> Iterator[Answer]:
     for question, value, user, status in _responses(place, record):
         if status is None:
             answers.note(
@@ -44,10 +44,10 @@ def _argilla(place: str, record: Record, answers: Answers) -> Iterator[Given]:
         if status not in (None, "submitted"):
             answers.left_out[f"{as_text(status)[:40]} responses"] += 1
         elif _is_answer(value, answers):
-            yield Given(question, as_text(user), value)
+            yield Answer(question, as_text(user), value)
     for question, value, agent in _suggestions(place, record):
         if _is_answer(value, answers):
-            yield Given(question, as_text(agent) or "suggestion", value, kind="model")
+            yield Answer(question, as_text(agent) or "suggestion", value, kind="model")
 
 
 def _responses(place: str, record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
@@ -85,7 +85,7 @@ def _is_answer(value: Any, answers: Answers) -> bool:
     return not is_other and any(map(as_text, parts))
 
 
-def _prodigy(place: str, task: Record, answers: Answers) -> Iterator[Given]:
+def _prodigy(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
     answer, question, value = task.get("answer"), "choice", []
     if answer == "ignore":
         answers.left_out["ignored tasks"] += 1
@@ -104,7 +104,7 @@ def _prodigy(place: str, task: Record, answers: Answers) -> Iterator[Given]:
     if not is_reviewed and _START_TIME.fullmatch(annotator):
         answers.remarks[_named_after_times].append(annotator)
     time = as_text(task.get("_timestamp")).zfill(20)
-    yield Given(question, annotator, value, time, "truth" if is_reviewed else "person")
+    yield Answer(question, annotator, value, time, "truth" if is_reviewed else "person")
 
 
 def _named_after_times(annotators: list[str]) -> str:
@@ -123,13 +123,13 @@ def _samples(place: str, log: Record) -> Iterator[Placed]:
         yield place, {**sample, "example": as_text(sample.get("id")) + later, "later": later}
 
 
-def _inspect(place: str, sample: Record, answers: Answers) -> Iterator[Given]:
+def _inspect(place: str, sample: Record, answers: Answers) -> Iterator[Answer]:
     if sample["later"]:
         answers.note("every epoch is an example of its own: the model answered anew.")
     for scorer, score in record_in(place, sample, "scores").items():
         value = score.get("value") if isinstance(score, dict) else score
         for question, part in (value if isinstance(value, dict) else {"score": value}).items():
-            yield Given(question, scorer, part)
+            yield Answer(question, scorer, part)
 
 
 ARGILLA = Tool(

@@ -17,8 +17,9 @@ from crowdwise._checks import check_choice
 from crowdwise._files import write_file
 from crowdwise._threads import spans
 from crowdwise.exceptions import DataError, OutputError
-from crowdwise.formats._answers import SEVERAL, Answers, LabelFile, choose_question
+from crowdwise.formats._answers import SEVERAL, Answers, LabelFile
 from crowdwise.formats._label_studio import annotations_of, choices_in, is_label_studio, results_about_the_whole
+from crowdwise.formats._names import choose_question
 from crowdwise.formats._read import read
 from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
