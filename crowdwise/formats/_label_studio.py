@@ -13,7 +13,7 @@ from typing import Any
 from crowdwise._text import count
 from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import text_column
-from crowdwise.formats._tool import Tool, first_text, list_in, record_in
+from crowdwise.formats._tools import Tool, first_text, list_in, record_in
 from crowdwise.tables import Record, Table, as_text
 
 # What a value of these types holds is an answer about the whole example.
@@ -35,7 +35,7 @@ def annotations_of(place: str, task: Record) -> list[Any]:
     return list_in(place, task, "annotations" if "annotations" in task else "completions")
 
 
-def _given(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
+def _answers_in(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
     """The annotations and predictions of a task."""
     answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
     for annotation in annotations_of(place, task):
@@ -67,8 +67,8 @@ def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Ans
     elif not (chosen := _choices(place, annotation, answers)):
         answers.left_out["annotations without an answer about the whole example"] += 1
     else:
-        is_truth, who = annotation.get("ground_truth") is True, annotation.get("completed_by")
-        annotator = first_text(who, ("email", "username", "id")) if isinstance(who, dict) else as_text(who)
+        is_truth, person = annotation.get("ground_truth") is True, annotation.get("completed_by")
+        annotator = first_text(person, ("email", "username", "id")) if isinstance(person, dict) else as_text(person)
         for question, choices in chosen.items():
             yield Answer(question, annotator, choices, time, "truth" if is_truth else "person")
         if not is_truth and _is_prefilled(place, annotation):
@@ -77,7 +77,7 @@ def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Ans
 
 def _is_prefilled(place: str, annotation: Record) -> bool:
     origins = [as_text(part.get("origin")) for part in list_in(place, annotation, "result") if isinstance(part, dict)]
-    return annotation.get("parent_prediction") is not None or any(one.startswith("prediction") for one in origins)
+    return annotation.get("parent_prediction") is not None or any(origin.startswith("prediction") for origin in origins)
 
 
 def _prefilled(marks: list[str]) -> str:
@@ -122,7 +122,9 @@ def choices_in(value: Record) -> list[Any]:
     return [value[key] for key in ("choices", "rating", "number", "selected") if value.get(key) is not None]
 
 
-LABEL_STUDIO = Tool("Label Studio", is_label_studio, _given, texts=lambda place, task: record_in(place, task, "data"))
+LABEL_STUDIO = Tool(
+    "Label Studio", is_label_studio, _answers_in, texts=lambda place, task: record_in(place, task, "data")
+)
 
 
 def is_label_studio_flat(header: Sequence[str]) -> bool:

@@ -13,12 +13,11 @@ from crowdwise._text import some_names
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._answers import MISSING, WIDE, Answers, LabelFile, OnDuplicate, ReadOptions
 from crowdwise.formats._doccano import is_doccano, read_doccano
-from crowdwise.formats._eval_logs import LANGFUSE, MLFLOW, PHOENIX
 from crowdwise.formats._label_studio import LABEL_STUDIO, is_label_studio_flat, read_label_studio_flat
 from crowdwise.formats._listed import ask_for_the_order, is_listed, is_mapping, read_listed, read_mapping
 from crowdwise.formats._marketplaces import MTURK, TOLOKA
 from crowdwise.formats._plain import read_plain
-from crowdwise.formats._tools import ARGILLA, INSPECT, PRODIGY
+from crowdwise.formats._tools import ARGILLA, INSPECT, LANGFUSE, MLFLOW, PHOENIX, PRODIGY
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import LabelScale, ScaleName
 from crowdwise.tables import (
