@@ -14,12 +14,15 @@ from numpy.typing import ArrayLike
 from crowdwise._arrays import Array
 from crowdwise._checks import check_choice
 from crowdwise._text import count, table
-from crowdwise.exceptions import warn
+from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels._build import Declared, parts_of_matrix, parts_of_table
+from crowdwise.labels._encode import as_ids, encode_declared, smallest_integer_type, tidy
 from crowdwise.labels._groups import check_groups
 from crowdwise.labels._label_arrays import LabelArrays
-from crowdwise.labels._rescale import as_classes, as_numbers, in_order
-from crowdwise.labels.scale import NOMINAL, ConsensusBy, LabelScale, ScaleName, check_order
+from crowdwise.labels.scale import NOMINAL, ConsensusBy, LabelScale, ScaleName, check_order, is_known
+
+# Ratings of more different values are no classes.
+_MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -322,8 +325,8 @@ class CrowdLabels(LabelArrays):
         if of == self.scale == NOMINAL:
             return self
         if not of.has_classes:
-            return replace(as_numbers(self), scale=of)
-        labels = as_classes(self) if levels is None else in_order(as_classes(self), levels)
+            return replace(_as_numbers(self), scale=of)
+        labels = _as_classes(self) if levels is None else _in_order(_as_classes(self), levels)
         if scale == "ordinal":
             assert labels.classes is not None
             check_order(labels.classes, declared=labels.declared_classes)
@@ -347,3 +350,48 @@ class CrowdLabels(LabelArrays):
                 "abstain=[...], when labels are made or read."
             )
         return replace(self, informative_abstentions=informative)
+
+
+def _in_order(labels: CrowdLabels, levels: ArrayLike) -> CrowdLabels:
+    """The same labels with their classes in another order; there may be some without labels."""
+    classes = tidy(as_ids(levels, "levels").tolist())
+    assert labels.classes is not None
+    lacking = encode_declared(labels.classes, classes) < 0
+    if lacking.any():
+        raise LabelError(
+            f"levels must name all classes in their order; {labels.classes[lacking].tolist()} are not among "
+            f"{classes.tolist()}."
+        )
+    return replace(labels._with_classes(classes), declared_classes=True)
+
+
+def _as_classes(labels: CrowdLabels) -> CrowdLabels:
+    """The same labels as classes: of numbers, the different ones."""
+    if labels.classes is not None:
+        return labels
+    known = np.zeros(0) if labels.truth is None else labels.truth[is_known(labels.truth)]
+    classes = np.unique(np.concatenate([labels.values, known]))
+    if len(classes) > _MOST_LEVELS:
+        raise LabelError(
+            f"these ratings have {len(classes):,} different values, and labels that are classes have at most "
+            f"{_MOST_LEVELS}: round the ratings first."
+        )
+    truth = labels.truth
+    if truth is not None:
+        truth = np.where(is_known(truth), np.searchsorted(classes, truth), -1)
+    values = np.searchsorted(classes, labels.values).astype(smallest_integer_type(len(classes)))
+    return replace(labels, values=values, classes=tidy(classes.tolist()), truth=truth, declared_classes=False)
+
+
+def _as_numbers(labels: CrowdLabels) -> CrowdLabels:
+    """The same labels as numbers: the classes, which must be numbers."""
+    if labels.classes is None:
+        return labels
+    if labels.classes.dtype.kind not in "biuf":
+        raise LabelError(
+            f"the interval scale needs numbers, and the classes are {labels.classes[:8].tolist()}: use "
+            'scale="ordinal" if they have an order, or make the labels numbers first.'
+        )
+    numbers = labels.classes.astype(np.float64)
+    truth = None if labels.truth is None else np.append(numbers, np.nan)[labels.truth]
+    return replace(labels, values=numbers[labels.values], classes=None, truth=truth, declared_classes=False)
