@@ -23,11 +23,8 @@ _LARGEST_EXACT = 2 / np.finfo(np.float64).eps
 
 
 def smallest_integer_type(n_values: int) -> np.dtype[Any]:
-    """The narrowest signed integer type that holds ``range(n_values)``."""
-    for dtype in (np.int8, np.int16, np.int32):
-        if n_values <= np.iinfo(dtype).max:
-            return np.dtype(dtype)
-    return np.dtype(np.int64)
+    """The narrowest signed integer type that holds `n_values` and what is below."""
+    return np.min_scalar_type(-n_values - 1)
 
 
 def is_missing(value: object) -> bool:
@@ -104,7 +101,7 @@ def _as_numbers(objects: Array) -> Array:
     return objects if len(types) > 1 and loses_digits(numbers) else numbers
 
 
-def as_column(values: Any, what: str) -> Array:
+def as_column(values: Any, name: str) -> Array:
     """An array with one value per row; a tuple is a value, not a row."""
     if _is_plain(values):
         values = list(values)
@@ -112,7 +109,7 @@ def as_column(values: Any, what: str) -> Array:
             return as_objects(values)
     array = as_array(values)
     if array.ndim != 1:
-        raise LabelError(f"{what} must be one-dimensional; got an array of shape {array.shape}.")
+        raise LabelError(f"{name} must be one-dimensional; got an array of shape {array.shape}.")
     return array
 
 
@@ -187,7 +184,7 @@ def _encode_objects(values: list[Any], *, ids: bool) -> tuple[Array, Array]:
 
 def _as_id_array(ids: Sequence[Any]) -> Array:
     """Identifiers as they came; only integers get a type of their own."""
-    if ids and all(issubclass(one, int | np.integer) and one is not bool for one in set(map(type, ids))):
+    if ids and all(issubclass(kind, int | np.integer) and kind is not bool for kind in set(map(type, ids))):
         try:
             return np.array(ids, dtype=np.int64)
         except OverflowError:
@@ -200,9 +197,9 @@ def tidy(distinct: Sequence[Any]) -> Array:
     types = set(map(type, distinct))
     if types and types <= {bool, np.bool_}:
         return np.array(distinct, dtype=bool)
-    if not types or not all(issubclass(one, int | float | np.integer | np.floating | np.bool_) for one in types):
+    if not types or not all(issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in types):
         return as_objects(distinct)
-    is_whole = not any(issubclass(one, float | np.floating) for one in types)
+    is_whole = not any(issubclass(kind, float | np.floating) for kind in types)
     try:
         numbers = np.array(distinct, dtype=np.int64 if is_whole else np.float64)
     except OverflowError:
@@ -245,9 +242,9 @@ def encode_declared(values: Array, declared: Array) -> Array:
 def find_ids(values: Array, ids: Array) -> NDArray[np.intp]:
     """Where each value is among different ids; -1 where it is not. One is looked for without an index of all."""
     if len(values) == 1:
-        (one,) = _elements(values)
-        is_whole = ids.dtype.kind in "iu" and isinstance(one, int | np.integer)
-        return np.append(np.flatnonzero(ids == (one if is_whole else as_objects([one]))), -1)[:1]
+        (value,) = _elements(values)
+        is_whole = ids.dtype.kind in "iu" and isinstance(value, int | np.integer)
+        return np.append(np.flatnonzero(ids == (value if is_whole else as_objects([value]))), -1)[:1]
     return encode_declared(values, ids).astype(np.intp)
 
 
@@ -256,19 +253,19 @@ def id_array(values: Array) -> Array:
     return _as_id_array(_elements(values))
 
 
-def as_ids(values: Any, what: str) -> Array:
-    """Identifiers, each different from the others, kept exactly as they came."""
-    elements = list(values) if _is_plain(values) else _elements(as_column(values, what))
+def as_ids(values: Any, name: str) -> Array:
+    """Identifiers, each different from the others, kept exactly as they came; `name` is for messages."""
+    elements = list(values) if _is_plain(values) else _elements(as_column(values, name))
     try:
         n_distinct = len(set(elements))
     except TypeError as error:
-        raise LabelError(f"{what} must be single values, such as numbers or strings: {error}.") from None
+        raise LabelError(f"{name} must be single values, such as numbers or strings: {error}.") from None
     ids = _as_id_array(elements)
     if ids.dtype == object and any(map(is_missing, elements)):
-        at = next(i for i, value in enumerate(elements) if is_missing(value))
-        raise LabelError(f"{what} must not be missing; number {at} (from 0) is {elements[at]!r}.")
+        absent = next(i for i, value in enumerate(elements) if is_missing(value))
+        raise LabelError(f"{name} must not be missing; number {absent} (from 0) is {elements[absent]!r}.")
     if n_distinct < len(ids):
         seen: set[object] = set()
         repeated = next(value for value in elements if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise LabelError(f"{what} must be different from each other; {shown(repeated)} occurs more than once.")
+        raise LabelError(f"{name} must be different from each other; {shown(repeated)} occurs more than once.")
     return ids
