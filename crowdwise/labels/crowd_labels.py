@@ -204,10 +204,10 @@ class CrowdLabels(LabelArrays):
     def __repr__(self) -> str:
         cells = max(self.n_examples * self.n_annotators, 1)
         per_example = self.labels_per_example if self.n_examples else np.zeros(1, dtype=np.int64)
-        what = count(self.n_labels, "rating" if self.classes is None else "label")
-        what += "" if self.classes is None else f" of {count(len(self.classes), 'class', 'classes')}"
+        labels = count(self.n_labels, "rating" if self.classes is None else "label")
+        labels += "" if self.classes is None else f" of {count(len(self.classes), 'class', 'classes')}"
         lines = [
-            f"CrowdLabels: {count(self.n_examples, 'example')}, {count(self.n_annotators, 'annotator')}, {what}",
+            f"CrowdLabels: {count(self.n_examples, 'example')}, {count(self.n_annotators, 'annotator')}, {labels}",
             f"  labels per example: {per_example.min()} to {per_example.max()}, mean {per_example.mean():.3g}; "
             f"missing: {100 * (1 - self.n_labels / cells):.1f}%",
         ]
@@ -222,13 +222,9 @@ class CrowdLabels(LabelArrays):
 
     def _repr_html_(self) -> str:
         """What notebooks show: the same as text, and the labels of the first examples."""
-        first, columns = self[: min(5, self.n_examples)], min(8, self.n_annotators)
-        rows = [
-            [name, *(given.get(who) for who in self.annotators[:columns].tolist())]
-            for name, given in zip(first.examples.tolist(), (given for _, given in first), strict=True)
-        ]
-        head = ["example", *self.annotators[:columns].tolist()]
-        return f"<pre>{escape(repr(self))}</pre>" + table(rows, head=head)
+        annotators = self.annotators[:8].tolist()
+        rows = [[example, *map(labels.get, annotators)] for example, labels in self[:5]]
+        return f"<pre>{escape(repr(self))}</pre>" + table(rows, head=["example", *annotators])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CrowdLabels):
