@@ -237,11 +237,11 @@ class Answers:
             )
         return label
 
-    def choose_question(self, wanted: str | None) -> None:
-        """Take the answers to the question wanted, or to the only one, the newest of each annotator."""
-        questions = [answer.question for _, answer in self._to_questions]
-        self.question = question = choose_question(self.name, questions, wanted)
-        if any(other != question for other in questions):
+    def choose_question(self, named: str | None) -> None:
+        """Take the answers to the question named, or to the only one, the newest of each annotator."""
+        questions = {answer.question: None for _, answer in self._to_questions}
+        self.question = question = choose_question(self.name, questions, named)
+        if len(questions) > 1:
             self.notes.append(f"question: {question}")
         newest: dict[tuple[str, str], Answer] = {}
         known: list[tuple[str, Answer]] = []
@@ -294,7 +294,7 @@ class Answers:
         return LabelFile(labels, texts or None, truth or None, format, tuple(notes), self.question)
 
     def _left_out(self, rows: str) -> list[str]:
-        parts = [f"{what} ({n:,})" for what, n in self.left_out.items() if n]
+        parts = [f"{kind} ({n:,})" for kind, n in self.left_out.items() if n]
         if self._n_missing.total():
             kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in self._n_missing.items() if n)
             parts.append(f"{rows} without a label ({kinds})")

@@ -134,9 +134,9 @@ def is_label_studio_flat(header: Sequence[str]) -> bool:
 
 def read_label_studio_flat(table: Table, answers: Answers) -> None:
     """Take the rows of a flat export."""
-    wanted = answers.options.question or answers.options.label
+    named = answers.options.question or answers.options.label
     columns = table.columns()
-    questions = _flat_questions(columns, wanted)
+    questions = _flat_questions(columns, named)
     if len(questions) == 1:
         answers.notes.append(f"columns: id -> example, annotator -> annotator, {questions[0]} -> label")
     times = columns.get("updated_at") or columns.get("created_at") or [""] * len(columns["id"])
@@ -147,10 +147,10 @@ def read_label_studio_flat(table: Table, answers: Answers) -> None:
     text = text_column(table.header, questions)
     if text is not None:
         answers.texts.update(zip(columns["id"], columns[text], strict=True))
-    answers.choose_question(wanted)
+    answers.choose_question(named)
 
 
-def _flat_questions(columns: dict[str, list[str]], wanted: str | None) -> list[str]:
+def _flat_questions(columns: dict[str, list[str]], named: str | None) -> list[str]:
     """The columns with answers: those between "id" and "annotator".
 
     Where columns are in the order of their names there are none; then those in which answers to one example differ, for
@@ -159,12 +159,12 @@ def _flat_questions(columns: dict[str, list[str]], wanted: str | None) -> list[s
     header = list(columns)
     if between := header[header.index("id") + 1 : header.index("annotator")]:
         return between
-    others = [name for name in header if name not in _OWN]
+    answered = [name for name in header if name not in _OWN]
     n_examples = len(set(columns["id"]))
-    differing = [name for name in others if len(set(zip(columns["id"], columns[name], strict=True))) > n_examples]
-    if wanted in others:
-        return [*differing, wanted] if wanted not in differing else differing
-    return differing or [name for name in others if name != text_column(header, [])]
+    differing = [name for name in answered if len(set(zip(columns["id"], columns[name], strict=True))) > n_examples]
+    if named in answered:
+        return list(dict.fromkeys([*differing, named]))
+    return differing or [name for name in answered if name != text_column(header, [])]
 
 
 def _flat_choices(cell: str) -> Any:

@@ -48,10 +48,8 @@ class Marketplace:
         examples = self._examples(table, columns, inputs, answers)
         for i, example in enumerate(examples):
             row = {name: cells[i] for name, cells in columns.items()}
-            if not any(row.values()):  # between two suites of tasks
-                continue
-            if not self._is_answered(table.place(i), example, row, answers):
-                continue
+            if not any(row.values()) or not self._is_answered(table.place(i), example, row, answers):
+                continue  # an empty row is between two suites of tasks
             for name in filter(row.get, golden):
                 answers.take(example, Answer(name.removeprefix(self.golden), "", row[name], kind="truth"))
             if (status := row.get(self.status, "").strip().lower()) not in self.accepted or row.get("Reject"):
@@ -62,8 +60,8 @@ class Marketplace:
                 answers.take(example, Answer(question, row[self.worker], value, f"{i:020}"))
             if text is not None:
                 answers.texts.setdefault(example, row[text])
-        wanted = options.question or options.label
-        answers.choose_question(wanted and wanted.removeprefix(self.answers))
+        named = options.question or options.label
+        answers.choose_question(named and named.removeprefix(self.answers))
 
     def _is_answered(self, place: str, example: str, row: Record, answers: Answers) -> bool:
         if row[self.worker] and example:
@@ -81,11 +79,11 @@ class Marketplace:
         if row.get(self.in_json, "").strip():
             yield from _answers_in_json(f"{place}: {self.in_json}", row[self.in_json])
 
-    def _text(self, header: Sequence[str], inputs: Sequence[str], wanted: str | None) -> str | None:
-        if wanted is not None:
-            return next((name for name in (wanted, self.inputs + wanted) if name in header), None)
-        named = [name for name in inputs if plain_name(name.removeprefix(self.inputs)) in TEXT_WORDS]
-        return named[0] if named else inputs[0] if len(inputs) == 1 else None
+    def _text(self, header: Sequence[str], inputs: Sequence[str], named: str | None) -> str | None:
+        if named is not None:
+            return next((name for name in (named, self.inputs + named) if name in header), None)
+        texts = [name for name in inputs if plain_name(name.removeprefix(self.inputs)) in TEXT_WORDS]
+        return texts[0] if texts else inputs[0] if len(inputs) == 1 else None
 
     def _examples(
         self, table: Table, columns: dict[str, list[str]], inputs: Sequence[str], answers: Answers

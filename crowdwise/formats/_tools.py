@@ -70,10 +70,10 @@ class Tool:
         self.read(table.records(), answers)
 
 
-def _text(fields: Record, wanted: str | None) -> str:
-    words = {key: value for key, value in fields.items() if isinstance(value, str)}
-    named = (words[key] for key in (wanted, *TEXT_WORDS) if key in words)
-    return next(named, next(iter(words.values())) if len(words) == 1 else "")
+def _text(fields: Record, named: str | None) -> str:
+    texts = {key: value for key, value in fields.items() if isinstance(value, str)}
+    usual = (texts[key] for key in (named, *TEXT_WORDS) if key in texts)
+    return next(usual, next(iter(texts.values())) if len(texts) == 1 else "")
 
 
 def list_in(place: str, record: Record, key: str) -> list[Any]:

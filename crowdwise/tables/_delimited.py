@@ -27,8 +27,8 @@ def guess_delimiter(source: Source, encoding: str) -> str:
     best, delimiter = (False, 1), ","
     for candidate in DELIMITERS:
         widths = _widths(lines, candidate)
-        if widths and widths[0] > 1 and (found := (len(set(widths)) == 1, widths[0])) > best:
-            best, delimiter = found, candidate
+        if widths and widths[0] > 1 and (shape := (len(set(widths)) == 1, widths[0])) > best:
+            best, delimiter = shape, candidate
     return delimiter
 
 

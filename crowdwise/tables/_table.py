@@ -62,11 +62,11 @@ class Table:
 
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Whole columns, by default all of them."""
-        at = {name: self.position(name) for name in (self.header if names is None else names)}
-        columns: dict[str, list[str]] = {name: [] for name in at}
+        columns: dict[str, list[str]] = {name: [] for name in (self.header if names is None else names)}
+        places = [self.position(name) for name in columns]
         for block in self.blocks():
-            for name, i in at.items():
-                columns[name].extend(block.columns[i])
+            for column, place in zip(columns.values(), places, strict=True):
+                column.extend(block.columns[place])
         return columns
 
     def vectors(self, name: str) -> Any:
@@ -239,20 +239,20 @@ def _kind(
         raise DataError(
             f"{source.name} is a spreadsheet: save its sheet as CSV (in Excel: CSV UTF-8) and give that file."
         )
-    for magic, what in _FOREIGN.items():
+    for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
-            raise DataError(f"{source.name} is {what}; CSV, TSV, JSON Lines or Parquet was expected.")
+            raise DataError(f"{source.name} is {kind}; CSV, TSV, JSON Lines or Parquet was expected.")
     used = encoding_of(head) if encoding is None else check_encoding(encoding)
-    said = () if encoding or used == "utf-8" else (f"encoding: {used.removesuffix('-sig').upper()}",)
+    notes = () if encoding or used == "utf-8" else (f"encoding: {used.removesuffix('-sig').upper()}",)
     if delimiter is None and head.decode(used, "ignore").lstrip()[:1] in ("{", "["):
-        return lambda: JsonRows(source, used), (*said, "format: JSON")
+        return lambda: JsonRows(source, used), (*notes, "format: JSON")
     if delimiter is not None:
         checked = _check_delimiter(delimiter)
-        return lambda: DelimitedRows(source, used, checked), said
+        return lambda: DelimitedRows(source, used, checked), notes
     guessed = guess_delimiter(source, used)
     if guessed != ",":
-        said = (*said, f"delimiter: {DELIMITERS.get(guessed, guessed)}")
-    return lambda: DelimitedRows(source, used, guessed), said
+        notes = (*notes, f"delimiter: {DELIMITERS.get(guessed, guessed)}")
+    return lambda: DelimitedRows(source, used, guessed), notes
 
 
 def _check_delimiter(delimiter: str) -> str:
