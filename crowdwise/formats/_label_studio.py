@@ -7,14 +7,15 @@ marked as ground truth are truth. Predictions become annotators of their own, ca
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from crowdwise._text import count
+from crowdwise.exceptions import LabelError
 from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import text_column
 from crowdwise.formats._tools import Tool, first_text, list_in, record_in
-from crowdwise.tables import Record, Table, as_text
+from crowdwise.tables import Placed, Record, as_text
 
 # What a value of these types holds is an answer about the whole example.
 _KINDS = ("choices", "rating", "number", "taxonomy", "pairwise")
@@ -127,44 +128,40 @@ LABEL_STUDIO = Tool(
 )
 
 
-def is_label_studio_flat(header: Sequence[str]) -> bool:
-    """Whether a header is that of a flat export."""
-    return {"id", "annotator", "annotation_id"} <= set(header)
-
-
-def read_label_studio_flat(table: Table, answers: Answers) -> None:
-    """Take the rows of a flat export."""
-    named = answers.options.question or answers.options.label
-    columns = table.columns()
-    questions = _flat_questions(columns, named)
+def _flat_rows(records: Iterable[Placed], answers: Answers) -> Iterator[Placed]:
+    """The rows of a flat export, each with its answers by question."""
+    rows = list(records)
+    header = list(rows[0][1]) if rows else []
+    questions = _flat_questions(header, [row for _, row in rows], answers.options.question or answers.options.label)
     if len(questions) == 1:
         answers.notes.append(f"columns: id -> example, annotator -> annotator, {questions[0]} -> label")
-    times = columns.get("updated_at") or columns.get("created_at") or [""] * len(columns["id"])
-    for question in questions:
-        rows = zip(columns["id"], columns["annotator"], columns[question], times, strict=True)
-        for example, annotator, cell, time in rows:
-            answers.take(example, Answer(question, annotator, _flat_choices(cell), time))
-    text = text_column(table.header, questions)
-    if text is not None:
-        answers.texts.update(zip(columns["id"], columns[text], strict=True))
-    answers.choose_question(named)
+    text = text_column(header, questions)
+    for place, row in rows:
+        if not row["id"]:
+            raise LabelError(f"{place}: every label needs its example, and the column 'id' is empty there.")
+        yield place, {**row, "text": text and row[text], "answers": {question: row[question] for question in questions}}
 
 
-def _flat_questions(columns: dict[str, list[str]], named: str | None) -> list[str]:
+def _flat_questions(header: Sequence[str], rows: Sequence[Record], named: str | None) -> list[str]:
     """The columns with answers: those between "id" and "annotator".
 
     Where columns are in the order of their names there are none; then those in which answers to one example differ, for
     what is shown to annotators does not, or, if answers never do, all that may be.
     """
-    header = list(columns)
-    if between := header[header.index("id") + 1 : header.index("annotator")]:
-        return between
+    if not rows or (between := header[header.index("id") + 1 : header.index("annotator")]):
+        return list(between) if rows else []
     answered = [name for name in header if name not in _OWN]
-    n_examples = len(set(columns["id"]))
-    differing = [name for name in answered if len(set(zip(columns["id"], columns[name], strict=True))) > n_examples]
+    n_examples = len({row["id"] for row in rows})
+    differing = [name for name in answered if len({(row["id"], row[name]) for row in rows}) > n_examples]
     if named in answered:
         return list(dict.fromkeys([*differing, named]))
     return differing or [name for name in answered if name != text_column(header, [])]
+
+
+def _flat_answers_in(place: str, row: Record, answers: Answers) -> Iterator[Answer]:
+    time = first_text(row, ("updated_at", "created_at"))
+    for question, cell in row["answers"].items():
+        yield Answer(question, row["annotator"], _flat_choices(cell), time)
 
 
 def _flat_choices(cell: str) -> Any:
@@ -175,3 +172,15 @@ def _flat_choices(cell: str) -> Any:
         except (ValueError, TypeError, RecursionError):
             return cell
     return cell
+
+
+LABEL_STUDIO = Tool(
+    "Label Studio", is_label_studio, _answers_in, texts=lambda place, task: record_in(place, task, "data")
+)
+LABEL_STUDIO_FLAT = Tool(
+    "Label Studio, flat",
+    lambda row: {"id", "annotator", "annotation_id"} <= row.keys(),
+    _flat_answers_in,
+    texts=lambda place, row: {"text": row["text"]},
+    parts=_flat_rows,
+)

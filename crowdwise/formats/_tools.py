@@ -23,7 +23,7 @@ from crowdwise._text import count
 from crowdwise.exceptions import DataError
 from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import TEXT_WORDS, plain_name
-from crowdwise.tables import Placed, Record, Table, as_text
+from crowdwise.tables import Placed, Record, as_text
 
 _RESPONSES, _SUGGESTION = ".responses", ".suggestion"
 _START_TIME = re.compile(r"(.*-)?\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d")
@@ -36,38 +36,29 @@ def first_text(record: Record, names: Iterable[str]) -> str:
     return next((text for name in names if (text := as_text(record.get(name)))), "")
 
 
-def _alone(place: str, record: Record) -> Iterable[Placed]:
-    return [(place, record)]
-
-
 @dataclass(frozen=True)
 class Tool:
     """How a tool writes answers."""
 
     title: str
-    is_its: Callable[[Record], bool]
+    is_its: Callable[[Record], bool]  # of a record, or of the names of the columns of a table
     answers_in: Callable[[str, Record, Answers], Iterable[Answer]]  # the answers in a record, with its place in words
     example: tuple[str, ...] = ("id",)  # fields with the id of the example; its number if none is filled
     texts: Callable[[str, Record], Record] = lambda place, record: {}  # what may hold the text that was labelled
-    parts: Callable[[str, Record], Iterable[Placed]] = _alone  # the records in one of the file
+    # The records of single examples in those of a file.
+    parts: Callable[[Iterable[Placed], Answers], Iterable[Placed]] = lambda records, answers: records
+    prefix: str = ""  # of columns with answers, which are called by what follows
 
     def read(self, records: Iterable[Placed], answers: Answers) -> None:
         """Take all answers."""
-        for number, (place, record) in enumerate(part for placed in records for part in self.parts(*placed)):
+        for number, (place, record) in enumerate(self.parts(records, answers)):
             example = first_text(record, self.example) or str(number)
             if text := _text(self.texts(place, record), answers.options.text):
                 answers.texts.setdefault(example, text)
             for answer in self.answers_in(place, record, answers):
                 answers.take(example, answer)
-        answers.choose_question(answers.options.question)
-
-    def is_its_header(self, header: Sequence[str]) -> bool:
-        """Whether a table has such records as its rows."""
-        return self.is_its(dict.fromkeys(header))
-
-    def read_table(self, table: Table, answers: Answers) -> None:
-        """Take the answers of a table."""
-        self.read(table.records(), answers)
+        named = answers.options.question or answers.options.label
+        answers.choose_question(named and named.removeprefix(self.prefix))
 
 
 def _text(fields: Record, named: str | None) -> str:
@@ -196,17 +187,18 @@ def _named_after_times(annotators: list[str]) -> str:
     )
 
 
-def _samples(place: str, log: Record) -> Iterator[Placed]:
-    """The samples of a log: every epoch is an example of its own."""
-    for sample in records_in(place, log, "samples"):
-        epoch = as_text(sample.get("epoch"))
-        later = f" (epoch {epoch})" if epoch not in ("", "1") else ""
-        yield place, {**sample, "example": as_text(sample.get("id")) + later, "later": later}
+def _samples(logs: Iterable[Placed], answers: Answers) -> Iterator[Placed]:
+    """The samples of logs: every epoch is an example of its own."""
+    for place, log in logs:
+        for sample in records_in(place, log, "samples"):
+            epoch = as_text(sample.get("epoch"))
+            later = f" (epoch {epoch})" if epoch not in ("", "1") else ""
+            if later:
+                answers.note("every epoch is an example of its own: the model answered anew.")
+            yield place, {**sample, "example": as_text(sample.get("id")) + later}
 
 
 def _inspect(place: str, sample: Record, answers: Answers) -> Iterator[Answer]:
-    if sample["later"]:
-        answers.note("every epoch is an example of its own: the model answered anew.")
     for scorer, score in record_in(place, sample, "scores").items():
         value = score.get("value") if isinstance(score, dict) else score
         for question, part in (value if isinstance(value, dict) else {"score": value}).items():
@@ -298,7 +290,10 @@ def _store(
     def is_its(record: Record) -> bool:
         return {*must_have} <= next((score for _, score in _scores("", record)), {}).keys()
 
-    return Tool(title, is_its, answers_in, example=example, parts=_scores)
+    def parts(records: Iterable[Placed], answers: Answers) -> Iterator[Placed]:
+        return (score for placed in records for score in _scores(*placed))
+
+    return Tool(title, is_its, answers_in, example=example, parts=parts)
 
 
 LANGFUSE = _store(
