@@ -52,13 +52,9 @@ def csv_text(rows: Sequence[Sequence[Any]]) -> str:
     """Rows of cells as text with commas."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    if "\r" not in text.getvalue():
-        return text.getvalue()
-    # Python 3.11 does not quote a carriage return, which would end the row when it is read.
-    text = io.StringIO()
-    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    for row in rows:
-        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual).writerow(row)
+    if "\r" in text.getvalue():  # which Python 3.11 does not quote, so that it would end the row when it is read
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
     return text.getvalue()
 
 

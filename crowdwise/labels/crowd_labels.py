@@ -241,12 +241,10 @@ class CrowdLabels(LabelArrays):
     __hash__ = None  # type: ignore[assignment]
 
     def _parts(self) -> tuple[Array, ...]:
-        classes = np.zeros(0) if self.classes is None else self.classes
-        nothing = np.zeros(0)
-        abstained = (self.abstentions.indptr, self.abstentions.indices) if self.n_abstentions else (nothing, nothing)
-        known = tuple(nothing if part is None else part for part in (self.truth, self.groups))
-        names = self.annotators, self.examples, classes
-        return self.indptr, self.annotator_index, self.values, *names, *abstained, *known
+        labels = self.indptr, self.annotator_index, self.values, self.annotators, self.examples
+        abstained = (self.abstentions.indptr, self.abstentions.indices) if self.n_abstentions else (None, None)
+        known = self.classes, self.truth, self.groups, *abstained
+        return *labels, *(np.zeros(0) if part is None else part for part in known)
 
     # ------------------------------------------------------------------ what is known about labels, and more of them
 
