@@ -165,8 +165,8 @@ def _guess(name: str, cells: Sequence[Any], *, is_named: bool) -> Column | str:
     if numbers is not None:
         if np.isnan(numbers).all():
             return f"column {name!r} is left out: it is empty"
-        is_count = (numbers == np.floor(numbers)).all() and len(np.unique(numbers)) == len(numbers)
-        if not is_named and _INDEX.fullmatch(name) and is_count:
+        is_index = not is_named and _INDEX.fullmatch(name) and (numbers == np.floor(numbers)).all()
+        if is_index and len(np.unique(numbers)) == len(numbers):
             return f"column {name!r} is left out, for it numbers the rows (--columns to use it)"
         return Numbers.learn(name, numbers[:, np.newaxis])
     values = distinct(cells)
