@@ -127,7 +127,7 @@ def simulate_annotators(
         check_whole(name, number, low=0)
     if n_annotators + experts + adversaries == 0:
         raise ValueError("one of n_annotators, experts and adversaries must be at least 1; all of them are 0.")
-    codes, classes = _encode_truth(truth if X is None else match_examples(truth, X, what="truth"))
+    codes, classes = _encode_truth(truth if X is None else match_examples(truth, X, name="truth"))
     if len(classes) < 2:
         raise ValueError(f"truth must have at least two classes; found {classes.tolist()}.")
     rng = check_seed(random_state)

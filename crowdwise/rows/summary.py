@@ -236,9 +236,6 @@ def label_keys(labels: CrowdLabels) -> Keys:
     """
     who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
     klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
-    if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
-        second = labels._weigh_complete(who, 1)
-        return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
     sums = np.empty(len(labels))
     step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
     for start in range(0, len(labels), step):

@@ -18,8 +18,7 @@ from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats._answers import MISSING, Stripped
-from crowdwise.formats._coded import NUMBER
+from crowdwise.formats._answers import MISSING, NUMBER, Stripped
 from crowdwise.formats._names import candidates, plain_name, shell_word
 from crowdwise.labels._align import with_empty_rows
 from crowdwise.labels._encode import as_objects, encode_declared, id_array

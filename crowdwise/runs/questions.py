@@ -10,7 +10,7 @@ from typing import Any
 from crowdwise import formats
 from crowdwise._files import write_file
 from crowdwise.exceptions import DataError
-from crowdwise.formats._answers import SeveralQuestionsError
+from crowdwise.formats._names import SeveralQuestionsError
 from crowdwise.reporting.render import render_index
 from crowdwise.runs.inputs import PathLike
 from crowdwise.runs.new_folder import is_replaceable, new_folder, write_note

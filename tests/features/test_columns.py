@@ -3,7 +3,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from crowdwise.exceptions import DataError
-from crowdwise.features._columns import Categories, Numbers, Words, as_numbers, as_vectors
+from crowdwise.features._columns import Categories, Numbers, Words, as_numbers, as_vectors, distinct
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "NA", "nan", "NULL", "None", "n/a", None, float("nan")])
@@ -36,7 +36,7 @@ def test_a_text_among_the_numbers_of_new_rows_is_an_error_with_its_row():
 
 
 def test_an_unknown_category_is_all_zeros_and_counted():
-    colours = Categories.learn("colour", ["red", "blue", "red "])
+    colours = Categories("colour", distinct(["red", "blue", "red "]))
     X, n_unknown = colours.transform(["blue", "green", ""])
     assert X.toarray().tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     assert n_unknown == 2

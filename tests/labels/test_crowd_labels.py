@@ -193,11 +193,6 @@ def test_sums_per_example_and_annotator_equal_loops(matrix, data):
     as_sparse = labels._as_sparse(np.array(amounts, dtype=float))
     assert (as_sparse.sum(axis=1).tolist(), as_sparse.sum(axis=0).tolist()) == (per_example, per_annotator)
     assert as_sparse.indices.dtype == as_sparse.indptr.dtype == np.int32
-    if labels.is_complete and len(labels.classes) > 1:
-        weight = np.arange(1.0, labels.n_annotators + 1)
-        for k, value in enumerate(labels.classes.tolist()):
-            expected = [sum(w for w, label in zip(weight, row, strict=True) if label == value) for row in matrix]
-            assert labels._weigh_complete(weight, k).tolist() == expected
 
 
 def test_more_labels_on_one_example_than_a_byte_can_count():

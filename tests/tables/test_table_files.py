@@ -142,7 +142,7 @@ def test_signs_of_patterns_in_the_path_of_a_parquet_file_are_letters(name, decoy
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_table_that_is_replaced_before_all_of_it_is_read_is_busy(kind, tmp_path, set_constants):
     polars = pytest.importorskip("polars")
-    set_constants("crowdwise.tables._table", _N_ROWS=1)
+    set_constants("crowdwise.tables._table", N_ROWS=1)
     path = tmp_path / f"labels.{kind}"
 
     def save(first, second):
