@@ -94,6 +94,8 @@ STEEPNESSES = (0.0, 2.0)
 UNSURE, LITTLE_GAIN = 0.8, 0.02
 # Known answers from which on they measure how correlated errors are, and how good an annotator is.
 ENOUGH_TRUTHS = 20
+# Examples in common from which on the kappa of two annotators is shown.
+ENOUGH_SHARED = 10
 # From this part of the votes on, errors are called mostly independent.
 MOSTLY_INDEPENDENT = 0.8
 # A class given on a smaller share of the examples, or of an even share of the labels, may be a slip.

@@ -14,11 +14,11 @@ from crowdwise._text import how_to_install
 from crowdwise.exceptions import LabelError, MissingExtraError
 from crowdwise.labels._align import as_labels
 from crowdwise.labels._encode import shown
+from crowdwise.reporting.agreement import pairs
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.consensus import accuracies, classifier, quality
 from crowdwise.reporting.disagreement import by_disagreement, margin
 from crowdwise.reporting.fit import Fit
-from crowdwise.reporting.pairs import pairs
 
 __all__ = [
     "AccuracyDisplay",

@@ -13,12 +13,24 @@ from crowdwise._limits import ENOUGH_TRUTHS
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
-from crowdwise.reporting._words import NAMED, decimal, percent, short_percent, some_of
-from crowdwise.reporting.fit import Fit, Summary, excerpt, listed, named, plain
+from crowdwise.reporting.fit import (
+    FEW,
+    MOST_ANNOTATORS,
+    MOST_CLASSES,
+    MOST_IN_CHART,
+    NAMED,
+    Fit,
+    Summary,
+    decimal,
+    excerpt,
+    listed,
+    named,
+    percent,
+    plain,
+    short_percent,
+    some_of,
+)
 
-# Annotators in the table and in the chart. Matrices of more classes would fill a page; the most frequent confusions are
-# listed instead, as many as places where an annotator stands alone.
-_MOST_ANNOTATORS, _MOST_IN_CHART, _MOST_CLASSES, _MOST_LISTED = 1000, 10, 8, 5
 # What annotators are compared by, in words.
 _SCORES = {
     "accuracy": "estimated accuracy",
@@ -88,11 +100,11 @@ def class_bias(fit: Fit) -> Floats:
 def _chosen(fit: Fit) -> Positions:
     """All annotators, or those flagged and those with the most labels, in their order."""
     results = fit.results
-    if len(results.annotators) <= _MOST_ANNOTATORS:
+    if len(results.annotators) <= MOST_ANNOTATORS:
         return np.arange(len(results.annotators))
     few = {"few labels", "no labels"}
     flagged = np.array([bool(set(results.annotator_flags.get(name, ())) - few) for name in results.annotators])
-    return np.sort(np.lexsort((-results.n_labels, ~flagged))[:_MOST_ANNOTATORS])
+    return np.sort(np.lexsort((-results.n_labels, ~flagged))[:MOST_ANNOTATORS])
 
 
 def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
@@ -114,7 +126,7 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     return {
         i: listed(
             start[i + 1] - start[i],
-            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + _MOST_LISTED, start[i + 1])].tolist()],
+            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + FEW, start[i + 1])].tolist()],
         )
         for i in chosen.tolist()
     }
@@ -137,7 +149,7 @@ def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     names = [named(name) for name in fit.results.classes]
     found: dict[int, dict[str, Any]] = {}
     for i, matrix in zip(chosen.tolist(), fit.results.confusion[chosen], strict=True):
-        if len(names) > _MOST_CLASSES:
+        if len(names) > MOST_CLASSES:
             found[i] = {"mixed_up": _mixed_up(matrix, names)}
         else:
             found[i] = {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
@@ -147,7 +159,7 @@ def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
 def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
     """The most frequent mistakes: of a class, and what is answered."""
     wrong = np.nan_to_num(matrix * (1 - np.eye(len(matrix))))
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_LISTED]
+    worst = np.argsort(-wrong, axis=None, kind="stable")[:FEW]
     places = zip(*np.unravel_index(worst, wrong.shape), strict=True)
     return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
 
@@ -269,8 +281,8 @@ def _kind(row: dict[str, Any]) -> str:
 
 def _in_chart(summary: Summary) -> tuple[str, list[dict[str, Any]]]:
     score, rows = _compared(summary, [row for row in summary["annotators"]["rows"] if row["labels"]])
-    half = _MOST_IN_CHART // 2
-    return score, rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
+    half = MOST_IN_CHART // 2
+    return score, rows if len(rows) <= MOST_IN_CHART else [*rows[:half], *rows[-half:]]
 
 
 def _offsets(rows: list[dict[str, Any]]) -> Markup:
@@ -292,7 +304,7 @@ def _unit(summary: Summary) -> str:
 
 def chart_words(summary: Summary) -> str:
     """What that chart shows."""
-    (score, rows), half = _in_chart(summary), _MOST_IN_CHART // 2
+    (score, rows), half = _in_chart(summary), MOST_IN_CHART // 2
     which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
     flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
     what = "Annotators, with 95% intervals"

@@ -11,13 +11,22 @@ from crowdwise._arrays import Array, Bools
 from crowdwise._limits import ENOUGH_TRUTHS, RARE_ON_EXAMPLES, UNSURE
 from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot, histogram, interval_rows, share_ticks
-from crowdwise.reporting._words import interval, percent
 from crowdwise.reporting.examples import mean_ratings, rows_of
-from crowdwise.reporting.fit import MOST_ROWS, N_BINS, Fit, Summary, accuracy_of, estimate, listed, named
+from crowdwise.reporting.fit import (
+    MOST_ROWS,
+    N_BINS,
+    Fit,
+    Summary,
+    accuracy_of,
+    estimate,
+    interval,
+    listed,
+    named,
+    percent,
+)
 from crowdwise.results.fit_results import is_representative
 from crowdwise.truths.check import RatingCheck, by_tenth, reliability_rows, share_interval
 
-_MOST_CLASSES, _FEWEST_IN_TENTH = 20, 5
 _PERCENT = {k / 5: f"{20 * k}%" for k in range(6)}  # marks of an axis of shares
 PAGES = (("consensus", "Consensus"),)
 
@@ -42,7 +51,7 @@ def quality(fit: Fit) -> dict[str, Any]:
     rows = list(zip(map(named, results.classes), majority, given, consensus, strict=True))
     by_class = [{"name": name, "majority": n, "consensus": ours} for name, n, _, ours in rows]
     return {
-        "by_class": by_class if len(by_class) <= _MOST_CLASSES else None,
+        "by_class": by_class if len(by_class) <= MOST_ROWS else None,
         "more_than_given": [{"name": name, "given": n, "consensus": ours} for name, _, n, ours in rows if ours > n],
         "tied": int(fit.tied.sum()),
         "unsure": int((results.confidence < UNSURE).sum()),
@@ -361,8 +370,6 @@ def reliability_picture(summary: Summary) -> Markup:
     plot = Plot((0, 1), (0, 1)).axes("confidence", _PERCENT, "accuracy", marks, grid=marks)
     plot.shape("polyline", [(0, 0), (1, 1)], "diagonal")
     for row in summary["quality"]["known"]["reliability"]:
-        if row["n"] < _FEWEST_IN_TENTH:
-            continue
         title = f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}"
         plot.interval(row["stated"], row["value"], row["low"], row["high"], title)
     return plot.picture("Reliability: accuracy on known answers against confidence, by tenths.")

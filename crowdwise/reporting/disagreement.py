@@ -10,8 +10,7 @@ from crowdwise._arrays import Floats
 from crowdwise.crowd._disagreement import easiness
 from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.reporting._svg import Markup, Plot, histogram, text
-from crowdwise.reporting._words import decimal
-from crowdwise.reporting.fit import MOST_POINTS, N_BINS, Fit, Summary, estimate, evenly
+from crowdwise.reporting.fit import MOST_POINTS, N_BINS, Fit, Summary, decimal, estimate, evenly
 
 PAGES = (("disagreement", "Disagreement"),)
 

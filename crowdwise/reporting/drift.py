@@ -8,11 +8,9 @@ import numpy as np
 
 from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot
-from crowdwise.reporting._words import percent
-from crowdwise.reporting.fit import Fit, Summary, named, plain
+from crowdwise.reporting.fit import FEW, Fit, Summary, named, percent, plain
 from crowdwise.slices import SliceAccuracy
 
-_MOST_SHOWN = 6  # pictures
 PAGES = (("drift", "Over time"),)
 
 
@@ -24,7 +22,7 @@ def data(fit: Fit) -> dict[str, Any]:
         return {"drift": None}
     changed = found.annotator[found.differs][np.argsort(found.p_value[found.differs], kind="stable")].tolist()
     busiest = fit.results.annotators[np.argsort(-fit.results.n_labels, kind="stable")].tolist()
-    shown = list(dict.fromkeys([*changed, *busiest]))[:_MOST_SHOWN]
+    shown = list(dict.fromkeys([*changed, *busiest]))[:FEW]
     return {
         "drift": {
             "reference": found.reference,

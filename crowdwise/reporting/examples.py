@@ -9,12 +9,23 @@ import numpy as np
 from crowdwise._arrays import Array, Positions, ratio
 from crowdwise._limits import LITTLE_GAIN
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._words import NAMED
-from crowdwise.reporting.fit import MOST_ROWS, SHORT_LENGTH, Fit, Summary, evenly, excerpt, listed, named, plain
+from crowdwise.reporting.fit import (
+    MOST_EXAMPLES,
+    MOST_IN_CHART,
+    MOST_ROWS,
+    NAME_LENGTH,
+    NAMED,
+    TEXT_LENGTH,
+    Fit,
+    Summary,
+    evenly,
+    excerpt,
+    listed,
+    named,
+    plain,
+)
 from crowdwise.results.suggest import best_first, information_gain, next_labels
 
-# Rows of the list of all examples, names per answer, and letters of a text where it is read.
-_MOST_ORDERED, _MOST_NAMES, _TEXT_LENGTH = 5000, 12, 500
 PAGES = (("next", "Check next"), ("order", "Easy to hard"))
 
 
@@ -23,7 +34,7 @@ def data(fit: Fit) -> dict[str, Any]:
     return {"next": _next(fit), "order": _ordered(fit)}
 
 
-def rows_of(fit: Fit, chosen: Positions, *, length: int = _TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
+def rows_of(fit: Fit, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
     """What is known about some examples, in their order; texts are cut to `length`."""
     results, first = fit.results, _first(fit, chosen)
     sure = results.std if results.classes is None else results.confidence
@@ -72,7 +83,7 @@ def _said(labels: CrowdLabels, i: int) -> list[dict[str, Any]]:
         {
             "label": _answer(given[k] if labels.classes is None else labels.classes[given[k]]),
             "n": int(counts[k]),
-            "annotators": [named(name) for name in who[values == given[k]][:_MOST_NAMES]],
+            "annotators": [named(name) for name in who[values == given[k]][:MOST_IN_CHART]],
         }
         for k in order
     ]
@@ -96,8 +107,8 @@ def _next(fit: Fit) -> dict[str, Any]:
 def _ordered(fit: Fit) -> dict[str, Any]:
     """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
     n = len(fit.labels)
-    place = evenly(n, _MOST_ORDERED)
-    rows = rows_of(fit, fit.easy_to_hard[place], length=SHORT_LENGTH, who=False)
+    place = evenly(n, MOST_EXAMPLES)
+    rows = rows_of(fit, fit.easy_to_hard[place], length=NAME_LENGTH, who=False)
     return listed(n, [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""A fit, its labels in the same order, and what else is known of its examples: what the sections of a report show."""
+"""What sections of a report are made from: a fit, its labels and known answers; plain values, and words for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
+from crowdwise._text import count
 from crowdwise.exceptions import DataError
 from crowdwise.labels._align import match_examples
 from crowdwise.labels._encode import as_column, missing_mask
@@ -20,9 +21,12 @@ from crowdwise.truths.check import share_interval
 from crowdwise.weights.class_weights import leading_shares
 
 Summary = dict[str, Any]
-# What a page holds at most, so that one of a million examples stays small: letters of a name and of a text beside
-# others, rows of a list, points and columns of a picture.
-_NAME_LENGTH, SHORT_LENGTH, MOST_ROWS, MOST_POINTS, N_BINS = 80, 90, 60, 300, 20
+# What a report shows at most, so that the page of a million examples stays small: letters of a name and of a text;
+# names in a sentence; entries of a short list, or pictures side by side; annotators in a chart; cards or rows of a
+# list; annotators and examples in their tables; classes of a confusion matrix; points and columns of a picture.
+NAME_LENGTH, TEXT_LENGTH = 80, 500
+NAMED, FEW, MOST_IN_CHART, MOST_ROWS, MOST_ANNOTATORS, MOST_EXAMPLES = 3, 6, 12, 60, 1000, 5000
+MOST_CLASSES, MOST_POINTS, N_BINS = 8, 300, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +137,11 @@ def plain(value: Any) -> Any:
 
 def named(value: Any) -> str:
     """A name, cut in its middle if it is long: names that begin alike, as those of files do, often end differently."""
-    text, half = str(value), _NAME_LENGTH // 2
-    return text if len(text) <= _NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
+    text, half = str(value), NAME_LENGTH // 2
+    return text if len(text) <= NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
 
 
-def excerpt(text: str, length: int = SHORT_LENGTH) -> str:
+def excerpt(text: str, length: int = NAME_LENGTH) -> str:
     """The beginning of a text."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
@@ -163,3 +167,41 @@ def accuracy_of(right: Array) -> dict[str, Any]:
         return estimate(np.nan)
     share = float(right.mean())
     return estimate(share, *share_interval(share, len(right)))
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a percentage, never rounded up to 100% nor down to 0%."""
+    text = f"{100 * share:.{digits}f}"
+    least = 10.0**-digits
+    if share < 1 and float(text) >= 100:
+        return f"over {100 - least:.{digits}f}%"
+    if share > 0 and float(text) <= 0:
+        return f"under {least:.{digits}f}%"
+    return f"{text}%"
+
+
+def short_percent(share: float, digits: int = 0) -> str:
+    """The same for a narrow column."""
+    return percent(share, digits).replace("over ", "> ").replace("under ", "< ")
+
+
+def decimal(value: float, digits: int = 2) -> str:
+    """A number with the sign of typography."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def rounded(value: float) -> str:
+    """A number to one digit after the point, and none where that is zero."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def some_of(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - NAMED
+    names = names if more <= 1 else [*names[:NAMED], count(more, "other")]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
+    """The ends of an interval."""
+    return f"{decimal(scale * part['low'], digits)} to {decimal(scale * part['high'], digits)}"

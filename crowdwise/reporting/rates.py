@@ -8,8 +8,7 @@ from typing import Any
 from crowdwise._text import count
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.rates import rate
-from crowdwise.reporting._words import percent
-from crowdwise.reporting.fit import Fit, Summary, estimate, named
+from crowdwise.reporting.fit import Fit, Summary, estimate, named, percent
 
 PAGES = ()  # it has its place among the first numbers
 

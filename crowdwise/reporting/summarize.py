@@ -12,17 +12,14 @@ from crowdwise.reporting import (
     disagreement,
     drift,
     examples,
-    pairs,
     rates,
-    ratings,
     settings,
 )
-from crowdwise.reporting._words import rounded
-from crowdwise.reporting.fit import Fit, Summary, named
+from crowdwise.reporting.fit import Fit, Summary, named, rounded
 
 VERSION = 1
 # Modules with the `data` of a section, its sentences and pictures, and its `PAGES`: names of templates, and of links.
-SECTIONS = (agreement, consensus, rates, annotators, drift, ratings, pairs, disagreement, examples, settings)
+SECTIONS = (consensus, rates, annotators, drift, agreement, disagreement, examples, settings)
 
 
 def summarize(

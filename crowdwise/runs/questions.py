@@ -12,7 +12,7 @@ from crowdwise import formats
 from crowdwise._files import write_file
 from crowdwise.exceptions import DataError, OutputError
 from crowdwise.formats._answers import SeveralQuestionsError
-from crowdwise.reporting.render import render_index
+from crowdwise.reporting.report import render_index
 from crowdwise.runs.inputs import PathLike
 from crowdwise.runs.new_folder import holds_only, new_folder
 from crowdwise.runs.run import Info, Run, fit

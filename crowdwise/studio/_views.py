@@ -19,9 +19,9 @@ from crowdwise.diagnosis import margins
 from crowdwise.exceptions import CrowdWarning, DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.paper.theory import EasyFirstPerceptron
+from crowdwise.reporting import agreement as agreement_section
 from crowdwise.reporting import annotators as annotators_section
 from crowdwise.reporting import consensus as consensus_section
-from crowdwise.reporting import pairs as pairs_section
 from crowdwise.reporting import settings as settings_section
 from crowdwise.reporting.examples import rows_of
 from crowdwise.reporting.fit import Fit, accuracy_of, estimate, named, plain
@@ -241,7 +241,7 @@ def annotator(studio: Studio, name: str, steepness: Any, l2: Any, without: Any, 
 def pairs(studio: Studio) -> Answer:
     """Agreement of pairs of annotators."""
     labels = studio.session.labels
-    return {"pairs": studio.section("pairs", lambda: pairs_section.pairs(labels))}
+    return {"pairs": studio.section("pairs", lambda: agreement_section.pairs(labels))}
 
 
 def _margin(fit: Fit) -> Floats:

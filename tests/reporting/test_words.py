@@ -9,9 +9,9 @@ from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor,
 from crowdwise._text import count
 from crowdwise.labels._align import as_labels
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
-from crowdwise.reporting._words import decimal, percent, rounded, some_of
 from crowdwise.reporting.agreement import agreement_sentence, votes_sentence
 from crowdwise.reporting.consensus import truth_sentence
+from crowdwise.reporting.fit import decimal, percent, rounded, some_of
 
 
 @pytest.fixture(scope="module")
