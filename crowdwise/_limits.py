@@ -14,6 +14,13 @@ COPY_EXAMPLES = 10
 # Votes of the crowd's frequencies added to those of others on an example, so that two annotators alone can be compared.
 OTHERS_SMOOTHING = 1e-3
 
+# --- Flags (crowd/flags). ---
+# With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.
+FEW_LABELS = 3
+# An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
+# give another one at least this often.
+SAME_ANSWERS, OTHER_ANSWERS = 20, 0.25
+
 # --- The rounds over labels (em/labels_only). ---
 # No annotator's merit, nor the crowd's mean, is taken to be less: an example labelled only by annotators without merit
 # still has their votes.

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, indexable
 
-from crowdwise._arrays import Floats, Positions
+from crowdwise._arrays import ROUNDING, Floats, Positions
 from crowdwise._checks import check_seed
 from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import disagreement
@@ -329,7 +329,7 @@ def rank_correlation(first: Floats, second: Floats) -> Correlation:
     found = spearmanr(first, second)
     value = float(found.statistic)
     error = np.sqrt((1 + value**2 / 2) / (len(first) - 3))
-    centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
+    centre = np.arctanh(np.clip(value, -1 + ROUNDING, 1 - ROUNDING))
     low, high = np.tanh(centre + norm.ppf([0.025, 0.975]) * error)
     return Correlation(value, float(low), float(high), float(found.pvalue))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crowdwise._arrays import Array, Bools, Codes, Floats, FrozenArrays, ratio
+from crowdwise._arrays import ROUNDING, Array, Bools, Codes, Floats, FrozenArrays, ratio
 from crowdwise._checks import check_number, check_whole
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels._align import as_labels
@@ -21,8 +21,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 _FEWEST_HUMANS = 3
 # The t-test is for at least this many examples.
 _ENOUGH_EXAMPLES = 30
-# A difference this small beside the numbers it is left of is nothing but rounding.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -254,7 +252,7 @@ def _closer_rating(candidates: Floats, theirs: Floats, others: Floats, n_others:
     gap = candidates - theirs
     lean = 2 * others - n_others * (candidates + theirs)
     size = np.abs(others) + n_others * (np.abs(candidates) + np.abs(theirs))
-    return gap * np.where(np.abs(lean) > _ROUNDING * size, lean, 0.0)
+    return gap * np.where(np.abs(lean) > ROUNDING * size, lean, 0.0)
 
 
 def _mean(values: Array, person: Codes, n: Codes) -> Floats:

@@ -13,6 +13,7 @@ from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot, histogram, interval_rows, share_ticks
 from crowdwise.reporting.examples import mean_ratings, rows_of
 from crowdwise.reporting.fit import (
+    FEW,
     MOST_ROWS,
     N_BINS,
     Fit,
@@ -370,6 +371,8 @@ def reliability_picture(summary: Summary) -> Markup:
     plot = Plot((0, 1), (0, 1)).axes("confidence", _PERCENT, "accuracy", marks, grid=marks)
     plot.shape("polyline", [(0, 0), (1, 1)], "diagonal")
     for row in summary["quality"]["known"]["reliability"]:
+        if row["n"] < FEW:  # these show nothing
+            continue
         title = f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}"
         plot.interval(row["stated"], row["value"], row["low"], row["high"], title)
     return plot.picture("Reliability: accuracy on known answers against confidence, by tenths.")
