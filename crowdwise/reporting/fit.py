@@ -59,11 +59,6 @@ class Fit:
             drift = accuracy_over_time(results, labels, times, truth if many else None)
         return cls(model, results, crowd, X, None if texts is None else _column(texts, crowd, "texts"), known, drift)
 
-    @property
-    def ordered(self) -> bool:
-        """Whether classes have an order."""
-        return getattr(self.results.consensus, "levels", None) is not None
-
     @cached_property
     def votes(self) -> Floats:
         """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
@@ -82,17 +77,14 @@ class Fit:
     @cached_property
     def judging(self) -> Array:
         """The answers that judge: one that the fit was given judges nothing."""
-        return self._unknown if self.known is None else np.where(self.results.has_truth, self._unknown, self.known)
+        unknown = np.full(len(self.labels), np.nan if self.results.classes is None else -1)
+        return unknown if self.known is None else np.where(self.results.has_truth, unknown, self.known)
 
     @cached_property
     def answers(self) -> Array:
         """All answers that are known: those of the fit, and those that judge it."""
-        own = self.results.truth
-        return self.judging if own is None else np.where(self.results.has_truth, own, self.judging)
-
-    @property
-    def _unknown(self) -> Array:
-        return np.full(len(self.labels), np.nan if self.results.classes is None else -1)
+        used = self.results.truth
+        return self.judging if used is None else np.where(self.results.has_truth, used, self.judging)
 
     @cached_property
     def shown_truth(self) -> Array | None:

@@ -20,7 +20,7 @@ from crowdwise.formats._write import safe_cell
 from crowdwise.reporting import fit as values
 from crowdwise.reporting._svg import Markup
 from crowdwise.reporting.fit import Fit, Summary, named
-from crowdwise.reporting.summarize import SECTIONS, summary_of
+from crowdwise.reporting.summarize import PAGES, SECTIONS, summary_of
 
 _TEMPLATES = files("crowdwise.reporting") / "templates"
 # What would be mark-up, in JSON inside a page and in Markdown.
@@ -145,7 +145,7 @@ def render_html(summary: Summary) -> str:
         "report.html",
         summary,
         autoescape=True,
-        pages=[page for section in SECTIONS for page in section.PAGES if summary.get(page[0], True)],
+        pages=[page for page in PAGES if summary.get(page[0], True)],
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
