@@ -42,12 +42,12 @@ def write_demo(out: PathLike, *, force: bool = False) -> Path:
     ['task,worker,label', '11573,w0,1']
     """
     data = fetch_crowd("bluebirds")
-    given = data.labels.to_table()
+    table = data.labels.to_table()
     tables = {
         "labels.csv": {
-            "task": given["example"].tolist(),
-            "worker": given["annotator"].tolist(),
-            "label": given["label"].tolist(),
+            "task": table["example"].tolist(),
+            "worker": table["annotator"].tolist(),
+            "label": table["label"].tolist(),
         },
         "truth.csv": {"task": data.labels.examples.tolist(), "label": data.truth.tolist()},
     }

@@ -88,10 +88,10 @@ class _Truth:
         if self.by_id is not None and (ids is not None or self.values is None):
             if ids is None and not known_positions:
                 raise LabelError(_UNKNOWN_EXAMPLES)
-            found = [self.by_id.get(name) for name in (labels.examples if ids is None else ids).tolist()]
+            answers = [self.by_id.get(name) for name in (labels.examples if ids is None else ids).tolist()]
         else:
-            found = self._by_position(labels, known_positions).tolist()
-        return np.fromiter(found, dtype=object, count=len(found))
+            answers = self._by_position(labels, known_positions).tolist()
+        return np.fromiter(answers, dtype=object, count=len(answers))
 
     def _by_position(self, labels: CrowdLabels, known_positions: bool) -> Array:
         assert self.values is not None

@@ -176,9 +176,9 @@ def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
 def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     """The sum over unordered pairs of (a - b)^2, which is n times the sum of squares around the mean."""
     n = labels.labels_per_example
-    given = n > 0
+    labelled = n > 0
     # Counted from the first rating of the example, equal ratings are exactly zero; their mean might be rounded.
-    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][given]], n[given])
+    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][labelled]], n[labelled])
     mean = labels._sum_per_example(step) / np.maximum(n, 1)
     with np.errstate(over="ignore"):
         total = n * labels._sum_per_example((step - np.repeat(mean, n)) ** 2)

@@ -55,9 +55,9 @@ def krippendorff_alpha(labels: Any) -> float:
     paired = n > 1
     if not paired.any():
         raise LabelError("no example has two labels: there is nothing to compare.")
-    kept = labels[paired]
-    within = float((disagreement(kept, relative_to=None) / (n[paired] - 1)).sum()) / kept.n_labels
-    at_random = _pair_sum_of_all(kept) / (kept.n_labels * (kept.n_labels - 1))
+    compared = labels[paired]
+    within = float((disagreement(compared, relative_to=None) / (n[paired] - 1)).sum()) / compared.n_labels
+    at_random = _pair_sum_of_all(compared) / (compared.n_labels * (compared.n_labels - 1))
     return float(1 - within / at_random) if at_random > 0 else float("nan")
 
 

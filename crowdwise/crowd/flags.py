@@ -32,21 +32,21 @@ def flag_annotators(
     n_labels = labels.labels_per_annotator if n_labels is None else n_labels
     flags: dict[Any, tuple[str, ...]] = {}
     for i, name in enumerate(labels.annotators.tolist()):
-        found = []
+        warnings = []
         if n_labels[i] == 0:
-            found.append("no labels")
+            warnings.append("no labels")
         elif n_labels[i] < FEW_LABELS:
-            found.append("few labels")
+            warnings.append("few labels")
         if same[i]:
-            found.append(ALWAYS_SAME)
+            warnings.append(ALWAYS_SAME)
         if n_labels[i] and agreement[i] < 0:
-            found.append("worse than chance")
+            warnings.append("worse than chance")
         if i in twins:
-            found.append(f"same labels as {shown(labels.annotators[twins[i]])}")
+            warnings.append(f"same labels as {shown(labels.annotators[twins[i]])}")
         elif i in near:
-            found.append(near[i])
-        if found:
-            flags[name] = tuple(found)
+            warnings.append(near[i])
+        if warnings:
+            flags[name] = tuple(warnings)
     return flags
 
 
@@ -55,19 +55,21 @@ def _near_copies(labels: CrowdLabels, copies: VoteSharing | None) -> dict[int, s
     flags: dict[int, str] = {}
     for first, second in [] if copies is None else zip(copies.first.tolist(), copies.second.tolist(), strict=True):
         shared, same = _same_answers(labels, first, second)
-        for annotator, other in ((first, second), (second, first)):
+        for annotator, twin in ((first, second), (second, first)):
             if shared and annotator not in flags:
                 often = f"{100 * same / shared:.0f}% of {shared:,} examples"
-                flags[annotator] = f"answers like {shown(labels.annotators[other])} on {often}: shares a vote"
+                flags[annotator] = f"answers like {shown(labels.annotators[twin])} on {often}: shares a vote"
     return flags
 
 
 def _same_answers(labels: CrowdLabels, first: int, second: int) -> tuple[int, int]:
     """On how many examples both gave a label, and the same one."""
-    rows, others = (np.flatnonzero(labels.annotator_index == annotator) for annotator in (first, second))
+    of_first, of_second = (np.flatnonzero(labels.annotator_index == annotator) for annotator in (first, second))
     examples, values = labels.example_index, labels.values
-    _, at, at_others = np.intersect1d(examples[rows], examples[others], assume_unique=True, return_indices=True)
-    return len(at), int((values[rows[at]] == values[others[at_others]]).sum())
+    _, at_first, at_second = np.intersect1d(
+        examples[of_first], examples[of_second], assume_unique=True, return_indices=True
+    )
+    return len(at_first), int((values[of_first[at_first]] == values[of_second[at_second]]).sum())
 
 
 def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
@@ -120,5 +122,5 @@ def same_answer(labels: CrowdLabels) -> Bools:
     rows = np.flatnonzero(same[labels.annotator_index])
     annotator, example = labels.annotator_index[rows], labels.example_index[rows]
     agreeing = np.bincount(annotator, labels._tally[example, labels.values[rows]] - 1.0, labels.n_annotators)
-    others = np.bincount(annotator, labels.labels_per_example[example] - 1.0, labels.n_annotators)
-    return same & (others >= SAME_ANSWERS) & (agreeing <= (1 - OTHER_ANSWERS) * others)
+    comparisons = np.bincount(annotator, labels.labels_per_example[example] - 1.0, labels.n_annotators)
+    return same & (comparisons >= SAME_ANSWERS) & (agreeing <= (1 - OTHER_ANSWERS) * comparisons)

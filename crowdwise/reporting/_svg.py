@@ -33,28 +33,28 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def _short(value: Any) -> Any:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float | int) else value
 
 
 def picture(height: float, label: str, parts: Iterable[Any], *, width: float = WIDTH) -> Markup:
     """A picture that a screen reader calls by its label."""
-    box = f"0 0 {_short(float(width))} {_short(float(height))}"
+    box = f"0 0 {_short(width)} {_short(height)}"
     return tag("svg", *parts, viewBox=box, role="img", aria_label=label, class_="picture")
 
 
 def text(x: float, y: float, words: Any, *, anchor: str = "start", kind: str = "tick") -> Markup:
     """Words at a place."""
-    return tag("text", words, x=float(x), y=float(y), text_anchor=anchor, class_=kind)
+    return tag("text", words, x=x, y=y, text_anchor=anchor, class_=kind)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     """A straight line."""
-    return tag("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
 def dot(x: float, y: float, r: float, kind: str = "dot", title: str = "") -> Markup:
     """A filled circle."""
-    return tag("circle", *([tag("title", title)] if title else []), cx=float(x), cy=float(y), r=r, class_=kind)
+    return tag("circle", *([tag("title", title)] if title else []), cx=x, cy=y, r=r, class_=kind)
 
 
 class Plot:
@@ -106,10 +106,10 @@ class Plot:
         self.parts.append(line(*self.at(x, low), *self.at(x, high), "interval"))
         self.parts.append(dot(*self.at(x, value), 4.5, "dot", title))
 
-    def shape(self, name: str, places: Iterable[Sequence[float]], kind: str) -> None:
-        """A polyline or a polygon through pairs of values."""
+    def polyline(self, places: Iterable[Sequence[float]], kind: str) -> None:
+        """Lines through pairs of values."""
         through = " ".join("{:.1f},{:.1f}".format(*self.at(x, y)) for x, y in places)
-        self.parts.append(tag(name, points=through, class_=kind))
+        self.parts.append(tag("polyline", points=through, class_=kind))
 
     def picture(self, label: str) -> Markup:
         """All that was drawn."""

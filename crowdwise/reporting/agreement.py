@@ -66,24 +66,24 @@ def alpha_interval(labels: CrowdLabels) -> dict[str, Any]:
     paired = labels.labels_per_example > 1
     if not paired.any():
         return estimate(np.nan)
-    kept = labels[paired]
+    compared = labels[paired]
     if labels.scale.name == "ordinal":
-        ordinal = agreement(kept, min_shared=len(kept) + 1).alpha
+        ordinal = agreement(compared, min_shared=len(compared) + 1).alpha
         return estimate(ordinal.value, ordinal.low, ordinal.high)
-    alpha = krippendorff_alpha(kept)
-    n, n_labels = kept.labels_per_example, kept.n_labels
-    within = disagreement(kept, relative_to=None) / (n - 1)
-    if kept.classes is None:
-        spread = (kept.values - kept.values.mean()) ** 2
+    alpha = krippendorff_alpha(compared)
+    n, n_labels = compared.labels_per_example, compared.n_labels
+    within = disagreement(compared, relative_to=None) / (n - 1)
+    if compared.classes is None:
+        spread = (compared.values - compared.values.mean()) ** 2
         at_random, moved = spread.mean(), spread - spread.mean()
     else:
-        share = kept._tally.sum(axis=0) / n_labels
-        at_random, moved = 2 * (1 - (share**2).sum()), 4 * ((share**2).sum() - share[kept.values])
+        share = compared._tally.sum(axis=0) / n_labels
+        at_random, moved = 2 * (1 - (share**2).sum()), 4 * ((share**2).sum() - share[compared.values])
     if not at_random > 0:
         return estimate(alpha)
     # How far one example more of each kind would move alpha, which is a ratio of two means.
     mean_within = within.sum() / n_labels
-    influence = mean_within / at_random * kept._sum_per_example(moved) - (within - mean_within * n)
+    influence = mean_within / at_random * compared._sum_per_example(moved) - (within - mean_within * n)
     error = float(np.sqrt((influence**2).sum())) / (n_labels * at_random)
     return estimate(alpha, alpha - HALF_WIDTH * error, min(alpha + HALF_WIDTH * error, 1.0))
 
@@ -181,15 +181,20 @@ def _differences(fit: Fit) -> list[dict[str, Any]] | None:
     if raters is None:
         return None
     offset, _ = raters.by_others(labels)
-    others = raters.mean + offset
+    consensus = raters.mean + offset
     compared = labels.labels_per_example[labels.example_index] > 1
     rows = []
     for i in np.argsort(-labels.labels_per_annotator, kind="stable")[:FEW].tolist():
-        at = np.flatnonzero(compared & (labels.annotator_index == i))
-        if len(at) == 0:
+        index = np.flatnonzero(compared & (labels.annotator_index == i))
+        if len(index) == 0:
             continue
-        at = at[evenly(len(at), MOST_POINTS)]
-        points = np.column_stack([(labels.values[at] + others[at]) / 2, labels.values[at] - others[at]])
+        index = index[evenly(len(index), MOST_POINTS)]
+        points = np.column_stack(
+            [
+                (labels.values[index] + consensus[index]) / 2,
+                labels.values[index] - consensus[index],
+            ]
+        )
         low, high = map(plain, raters.limits[:, i])
         rows.append(
             {"annotator": named(labels.annotators[i]), "points": points.round(4).tolist(), "low": low, "high": high}
@@ -215,19 +220,17 @@ def agreement_words(alpha: Mapping[str, float | None]) -> str:
 
 def agreement_sentence(summary: Summary) -> str:
     """How far the annotators agree beyond chance."""
-    alpha, who = summary["alpha"], count(summary["size"]["annotators"], "annotator")
+    alpha, crowd = summary["alpha"], count(summary["size"]["annotators"], "annotator")
     if summary["size"]["annotators"] == 1:
         return "There is one annotator, so neither agreement nor accuracy can be estimated."
     if alpha["value"] is None:
         if summary["size"]["labels_per_example"]["max"] < 2:
-            return f"No two of these {who} share an example, so their accuracies cannot be compared."
-        return f"All labels of these {who} are the same, so agreement beyond chance is unknown."
+            return f"No two of these {crowd} share an example, so their accuracies cannot be compared."
+        return f"All labels of these {crowd} are the same, so agreement beyond chance is unknown."
     span = "" if alpha["low"] is None else f" (95% interval {interval(alpha)})"
-    name = alpha_name(ordered=summary.get("ordered", False))
-    return (
-        f"These {who} {agreement_words(alpha)}: {name} is {decimal(alpha['value'])}{span}, where 0 is chance and 1 is "
-        "perfect."
-    )
+    name = alpha_name(ordered=summary["ordered"])
+    words = f"These {crowd} {agreement_words(alpha)}: {name} is {decimal(alpha['value'])}{span}"
+    return f"{words}, where 0 is chance and 1 is perfect."
 
 
 def votes_sentence(summary: Summary) -> str:
@@ -293,9 +296,9 @@ def grid_picture(summary: Summary) -> Markup:
 def difference_picture(summary: Summary, row: dict[str, Any]) -> Markup:
     """One annotator's differences, with the limits of agreement; all annotators have the same axes."""
     rows = summary["bland_altman"]
-    across = [x for each in rows for x, _ in each["points"]]
-    ends = [abs(end) for each in rows for end in (each["low"], each["high"]) if end is not None]
-    most = max([*ends, *(abs(y) for each in rows for _, y in each["points"])]) or 1.0
+    across = [x for entry in rows for x, _ in entry["points"]]
+    ends = [abs(end) for entry in rows for end in (entry["low"], entry["high"]) if end is not None]
+    most = max([*ends, *(abs(y) for entry in rows for _, y in entry["points"])]) or 1.0
     first, span = min(across), (max(across) - min(across)) or 1.0
     x_ticks = {first + span * share: f"{first + span * share:.3g}" for share in (0.0, 0.5, 1.0)}
     y_ticks = {end: f"{end:+.2g}" if end else "0" for end in (-most, 0.0, most)}

@@ -90,11 +90,11 @@ def class_bias(fit: Fit) -> Floats:
     labels, results = fit.labels, fit.results
     assert labels.classes is not None
     shape, place = (labels.n_annotators, len(labels.classes)), labels.annotator_index * len(labels.classes)
-    given, consensus = (
+    by_annotator, by_consensus = (
         np.bincount(place + codes, minlength=shape[0] * shape[1]).reshape(shape)
         for codes in (labels.values, results.codes[labels.example_index])
     )
-    return ratio(given - consensus, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], shape))
+    return ratio(by_annotator - by_consensus, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], shape))
 
 
 def _chosen(fit: Fit) -> Positions:
@@ -113,20 +113,20 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     For ratings, the labels farthest from the consensus.
     """
     labels, results = fit.labels, fit.results
-    example, by = labels.example_index, labels.annotator_index
+    example, annotator = labels.example_index, labels.annotator_index
     if labels.classes is None:
         strangeness = np.abs(labels.values - results.label[example])
         lonely = np.ones(labels.n_labels, dtype=bool)
     else:
         strangeness = 1 - results.proba[example, labels.values]
         lonely = (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
-    at = np.flatnonzero(lonely & np.isin(by, chosen))
-    at = at[np.lexsort((-strangeness[at], by[at]))]
-    start = np.searchsorted(by[at], np.arange(labels.n_annotators + 1)).tolist()
+    rows = np.flatnonzero(lonely & np.isin(annotator, chosen))
+    rows = rows[np.lexsort((-strangeness[rows], annotator[rows]))]
+    start = np.searchsorted(annotator[rows], np.arange(labels.n_annotators + 1)).tolist()
     return {
         i: listed(
             start[i + 1] - start[i],
-            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + FEW, start[i + 1])].tolist()],
+            [_lone_label(fit, j) for j in rows[start[i] : min(start[i] + FEW, start[i + 1])].tolist()],
         )
         for i in chosen.tolist()
     }
@@ -135,10 +135,10 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
 def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
     labels, i = fit.labels, int(fit.labels.example_index[j])
     if labels.classes is None:
-        said, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
+        answer, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
     else:
-        said, label = named(labels.classes[labels.values[j]]), named(fit.results.label[i])
-    row = {"example": named(fit.results.examples[i]), "said": said, "label": label}
+        answer, label = named(labels.classes[labels.values[j]]), named(fit.results.label[i])
+    row = {"example": named(fit.results.examples[i]), "said": answer, "label": label}
     return row if fit.texts is None or fit.texts[i] is None else row | {"text": excerpt(str(fit.texts[i]))}
 
 
@@ -147,13 +147,13 @@ def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     if fit.results.classes is None:
         return {}
     names = [named(name) for name in fit.results.classes]
-    found: dict[int, dict[str, Any]] = {}
+    confusions: dict[int, dict[str, Any]] = {}
     for i, matrix in zip(chosen.tolist(), fit.results.confusion[chosen], strict=True):
         if len(names) > MOST_CLASSES:
-            found[i] = {"mixed_up": _mixed_up(matrix, names)}
+            confusions[i] = {"mixed_up": _mixed_up(matrix, names)}
         else:
-            found[i] = {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
-    return found
+            confusions[i] = {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
+    return confusions
 
 
 def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
@@ -219,7 +219,7 @@ _COLUMNS = (
 def flagged(summary: Summary, flag: str) -> list[str]:
     """Annotators with a flag that begins in some way."""
     rows = summary["annotators"]["rows"]
-    return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
+    return [row["annotator"] for row in rows if any(warning.startswith(flag) for warning in row["flags"])]
 
 
 def chance_sentence(summary: Summary) -> str:
@@ -233,12 +233,12 @@ def _chance_words(names: list[str]) -> str:
 
 def advice(summary: Summary) -> list[str]:
     """Whom to look at."""
-    found = []
+    steps = []
     if adverse := flagged(summary, _ADVERSE):
-        found.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
+        steps.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
     if copies := flagged(summary, "same labels as"):
-        found.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
-    return found
+        steps.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+    return steps
 
 
 def _compared(summary: Summary, rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
@@ -256,46 +256,43 @@ def _compared(summary: Summary, rows: list[dict[str, Any]]) -> tuple[str, list[d
 
 
 def chart(summary: Summary) -> Markup | None:
-    """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known."""
+    """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known.
+
+    Of annotators of levels, how far they are above the consensus, with the spread of their labels.
+    """
     score, rows = _in_chart(summary)
-    if len(rows) < 2 or not summary["comparable"]:
+    if len(rows) < 2 or not summary["comparable"] or any(row.get(f"{score}_low") is None for row in rows):
         return None
     if score == "spread":
-        return _offsets(rows)
-    if score == "expertise" or any(row.get(score) is None for row in rows):
-        return None
-    low, axis = math.floor(5 * min(row[f"{score}_low"] for row in rows)) / 5, _SCORES[score]
+        values = [
+            (row["offset"], row["offset"] - row["spread"], row["offset"] + row["spread"], f"{row['offset']:+.2f}")
+            for row in rows
+        ]
+        most = max(abs(end) for _, low, high, _ in values for end in (low, high)) or 1.0
+        ends = (-most, most)
+        ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+        label, axis = (
+            "Offset and spread of annotators, levels above the consensus.",
+            "levels above the consensus, ± spread",
+        )
+    else:
+        values = [(row[score], row[f"{score}_low"], row[f"{score}_high"], _form(score, row)) for row in rows]
+        ends = (math.floor(5 * min(low for _, low, _, _ in values)) / 5, 1.0)
+        ticks, axis = share_ticks(ends[0]), _SCORES[score]
+        label = f"{axis.capitalize()} of annotators."
+        if score == "correlation":
+            ticks = [(value, decimal(value, 1)) for value, _ in ticks]
     shown = [
-        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], _form(score, row), _kind(row))
-        for row in rows
+        (row["annotator"], *numbers, words.replace("-", "−"), "below" if row["flags"] else "")
+        for row, (*numbers, words) in zip(rows, values, strict=True)
     ]
-    ticks = share_ticks(low)
-    if score == "correlation":
-        ticks = [(at, decimal(at, 1)) for at, _ in ticks]
-    return interval_rows(shown, (low, 1.0), ticks, f"{axis.capitalize()} of annotators.", axis)
-
-
-def _kind(row: dict[str, Any]) -> str:
-    return "below" if row["flags"] else ""
+    return interval_rows(shown, ends, ticks, label, axis)
 
 
 def _in_chart(summary: Summary) -> tuple[str, list[dict[str, Any]]]:
     score, rows = _compared(summary, [row for row in summary["annotators"]["rows"] if row["labels"]])
     half = MOST_IN_CHART // 2
     return score, rows if len(rows) <= MOST_IN_CHART else [*rows[:half], *rows[-half:]]
-
-
-def _offsets(rows: list[dict[str, Any]]) -> Markup:
-    """How far annotators of levels are above the consensus, with the spread of their labels."""
-    ends = [(row["offset"] - row["spread"], row["offset"] + row["spread"]) for row in rows]
-    most = max(abs(end) for pair in ends for end in pair) or 1.0
-    shown = [
-        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}".replace("-", "−"), _kind(row))
-        for row, pair in zip(rows, ends, strict=True)
-    ]
-    ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    axis = "levels above the consensus"
-    return interval_rows(shown, (-most, most), ticks, f"Offset and spread of annotators, {axis}.", f"{axis}, ± spread")
 
 
 def _unit(summary: Summary) -> str:
@@ -307,11 +304,11 @@ def chart_words(summary: Summary) -> str:
     (score, rows), half = _in_chart(summary), MOST_IN_CHART // 2
     which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
     flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
-    what = "Annotators, with 95% intervals"
+    content = "Annotators, with 95% intervals"
     if score == "spread":
-        what = "Offset of each annotator, with the spread of their labels around it"
+        content = "Offset of each annotator, with the spread of their labels around it"
     rough = f" {ROUGH[0].upper()}{ROUGH[1:]}." if _is_rough(summary, score) else ""
-    return f"{what}.{which}{flags}{rough}"
+    return f"{content}.{which}{flags}{rough}"
 
 
 def number(summary: Summary) -> dict[str, Any]:

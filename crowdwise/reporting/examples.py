@@ -65,7 +65,7 @@ def _first(fit: Fit, chosen: Positions) -> list[tuple[str | float | None, bool]]
         return [(plain(value), False) for value in mean_ratings(fit.labels)[chosen]]
     names = [named(name) for name in fit.results.classes]
     leads = [np.flatnonzero(row) for row in fit.votes[chosen]]
-    return [(" or ".join(names[k] for k in some) or None, len(some) > 1) for some in leads]
+    return [(" or ".join(names[k] for k in classes) or None, len(classes) > 1) for classes in leads]
 
 
 def mean_ratings(labels: CrowdLabels) -> Array:
@@ -75,15 +75,15 @@ def mean_ratings(labels: CrowdLabels) -> Array:
 
 def _said(labels: CrowdLabels, i: int) -> list[dict[str, Any]]:
     """Who gave which label to one example, the most frequent label first."""
-    some = slice(labels.indptr[i], labels.indptr[i + 1])
-    values, who = labels.values[some], labels.annotators[labels.annotator_index[some]]
-    given, counts = np.unique(values, return_counts=True)
-    order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(given))
+    rows = slice(labels.indptr[i], labels.indptr[i + 1])
+    values, annotators = labels.values[rows], labels.annotators[labels.annotator_index[rows]]
+    answers, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(answers))
     return [
         {
-            "label": _answer(given[k] if labels.classes is None else labels.classes[given[k]]),
+            "label": _answer(answers[k] if labels.classes is None else labels.classes[answers[k]]),
             "n": int(counts[k]),
-            "annotators": [named(name) for name in who[values == given[k]][:MOST_IN_CHART]],
+            "annotators": [named(name) for name in annotators[values == answers[k]][:MOST_IN_CHART]],
         }
         for k in order
     ]
@@ -109,7 +109,7 @@ def _ordered(fit: Fit) -> dict[str, Any]:
     n = len(fit.labels)
     place = evenly(n, MOST_EXAMPLES)
     rows = rows_of(fit, fit.easy_to_hard[place], length=NAME_LENGTH, who=False)
-    return listed(n, [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
+    return listed(n, [row | {"order": int(position) + 1} for row, position in zip(rows, place, strict=True)])
 
 
 def consensus_columns(fit: Fit) -> dict[str, Array]:

@@ -100,10 +100,10 @@ class Fit:
         return np.lexsort((results.std if results.classes is None else -results.confidence, results.disagreement))
 
 
-def _column(values: Any, labels: CrowdLabels, what: str) -> Array:
-    column = as_column(match_examples(values, labels.examples, labels, what, partial=True), what).astype(object)
+def _column(values: Any, labels: CrowdLabels, role: str) -> Array:
+    column = as_column(match_examples(values, labels.examples, labels, role, partial=True), role).astype(object)
     if len(column) != len(labels):
-        raise DataError(f"{what} must be one per example, {len(labels)}; got {len(column)}.")
+        raise DataError(f"{role} must be one per example, {len(labels)}; got {len(column)}.")
     column[missing_mask(column)] = None
     return column
 
@@ -194,6 +194,11 @@ def some_of(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
+def interval(part: dict[str, Any]) -> str:
     """The ends of an interval."""
-    return f"{decimal(scale * part['low'], digits)} to {decimal(scale * part['high'], digits)}"
+    return f"{decimal(part['low'])} to {decimal(part['high'])}"
+
+
+def percent_interval(part: dict[str, Any]) -> str:
+    """The ends of an interval of shares."""
+    return f"{100 * part['low']:.1f} to {100 * part['high']:.1f}"

@@ -11,7 +11,7 @@ from crowdwise._text import count, versions
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.rates import rate
 from crowdwise.reporting import agreement, annotators, consensus, disagreement, drift, examples
-from crowdwise.reporting.fit import Fit, Summary, estimate, interval, named, percent, plain, rounded
+from crowdwise.reporting.fit import Fit, Summary, estimate, named, percent, percent_interval, plain, rounded
 
 VERSION = 1
 # Modules with the `data` of a section, its sentences and pictures, and its `PAGES`: names of templates, and of links.
@@ -169,7 +169,7 @@ def _numbers(summary: Summary) -> list[dict[str, Any]]:
     numbers = [agreement.number(summary), *consensus.numbers(summary), annotators.number(summary)][:4]
     if share := summary["rate"]:
         how = f"corrected by {count(share['known'], 'known answer')}"
-        note = f"{interval(share, 100, 1)}, {how if share['known'] else 'by the consensus, not corrected'}"
+        note = f"{percent_interval(share)}, {how if share['known'] else 'by the consensus, not corrected'}"
         numbers.append({"value": percent(share["value"], 1), "name": f"rate of “{share['target']}”", "note": note})
     return numbers
 
@@ -180,7 +180,7 @@ def _rate_line(summary: Summary) -> str:
     if not share or not share["known"]:
         return ""
     return (
-        f"{percent(share['value'], 1)} “{share['target']}” ({interval(share, 100, 1)}), corrected by "
+        f"{percent(share['value'], 1)} “{share['target']}” ({percent_interval(share)}), corrected by "
         f"{count(share['known'], 'known answer')}; {percent(share['uncorrected'], 1)} by the consensus alone"
     )
 

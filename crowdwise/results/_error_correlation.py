@@ -168,13 +168,13 @@ def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
 
 def _after_consensus(results: FitResults, labels: CrowdLabels) -> Pairs:
     """Pairs by their residuals after the consensus of the fit; of some examples if there are very many pairs."""
-    at = enough_pairs(labels)
-    at = np.arange(len(labels)) if at is None else at
-    labels = labels[at]
+    rows = enough_pairs(labels)
+    rows = np.arange(len(labels)) if rows is None else rows
+    labels = labels[rows]
     if results.classes is None:
-        return residual_pairs(labels, (labels.values - results.label[at][labels.example_index])[:, np.newaxis])
+        return residual_pairs(labels, (labels.values - results.label[rows][labels.example_index])[:, np.newaxis])
     confusion = results.confusion[labels.annotator_index]
-    expected = np.einsum("ik,ikc->ic", results.proba[at][labels.example_index], confusion)
+    expected = np.einsum("ik,ikc->ic", results.proba[rows][labels.example_index], confusion)
     return residual_pairs(labels, np.eye(expected.shape[1])[labels.values] - expected)
 
 
@@ -217,8 +217,8 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     consensus.
     """
     left, right, _ = label_pairs(labels)
-    who, n = labels.annotator_index.astype(np.int64), labels.n_annotators
-    key, which = np.unique(who[left] * n + who[right], return_inverse=True)
+    annotator, n = labels.annotator_index.astype(np.int64), labels.n_annotators
+    key, which = np.unique(annotator[left] * n + annotator[right], return_inverse=True)
 
     def total(values: Array) -> Floats:
         return np.bincount(which, values, len(key)).astype(np.float64)

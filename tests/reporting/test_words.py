@@ -61,7 +61,7 @@ def test_numbers_and_names_are_written_as_in_prose():
     ],
 )
 def test_agreement_is_called_by_how_high_alpha_is(alpha, words):
-    assert words in agreement_sentence({"alpha": alpha, "size": {"annotators": 5}})
+    assert words in agreement_sentence({"alpha": alpha, "size": {"annotators": 5}, "ordered": False})
 
 
 def test_without_truth_nothing_claims_an_accuracy_that_is_not_estimated(data):
