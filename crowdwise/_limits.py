@@ -21,6 +21,10 @@ FEW_LABELS = 3
 # give another one at least this often.
 SAME_ANSWERS, OTHER_ANSWERS = 20, 0.25
 
+# --- Correlated errors (results/_error_correlation). ---
+# Examples without correlation that are added to those that two annotators share.
+UNCORRELATED_EXAMPLES = 7.0
+
 # --- The rounds over labels (em/labels_only). ---
 # No annotator's merit, nor the crowd's mean, is taken to be less: an example labelled only by annotators without merit
 # still has their votes.
@@ -109,3 +113,11 @@ MOSTLY_INDEPENDENT = 0.8
 RARE_ON_EXAMPLES, RARE_AMONG_LABELS = 0.05, 0.01
 # Krippendorff's alpha from which on annotators agree so; he himself asks for .667, better .8.
 AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
+
+# --- What is shown at most, so that the page of a million examples stays small (reporting/, results/compare). ---
+# Letters of a name and of a text.
+NAME_LENGTH, TEXT_LENGTH = 80, 500
+# Names in a sentence; entries of a short list, or pictures side by side; annotators in a chart; rows of a list.
+NAMED, FEW, MOST_IN_CHART, MOST_ROWS = 3, 6, 12, 60
+# Annotators and examples in their tables; classes of a confusion matrix; points and columns of a picture.
+MOST_ANNOTATORS, MOST_EXAMPLES, MOST_CLASSES, MOST_POINTS, N_BINS = 1000, 5000, 8, 300, 20

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_array, indexable
 
 from crowdwise._arrays import ROUNDING, Floats, Positions
 from crowdwise._checks import check_seed
+from crowdwise._limits import ENOUGH_SHARED, N_FOLDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
@@ -34,7 +35,6 @@ from crowdwise.weights.class_weights import leading_shares
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ class Diagnosis:
         -------
         frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
         """
-        names = ("above", "up_to", "n_examples", "margin_rank", "majority_error")
-        return make_frame({name: np.array([getattr(level, name) for level in self.levels]) for name in names})
+        rows = [vars(level) for level in self.levels]
+        return make_frame({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
     def __str__(self) -> str:
         per_example = self.n_labels / self.n_examples
@@ -174,7 +174,7 @@ def _level_line(level: Level) -> str:
 
 
 def _pairs_line(pairs: PairAgreement) -> str:
-    enough = (pairs.n_shared >= 10) & ~np.isnan(pairs.kappa)
+    enough = (pairs.n_shared >= ENOUGH_SHARED) & ~np.isnan(pairs.kappa)
     if not enough.any():
         return f"no two of {len(pairs):,} pairs share ten examples"
     low, middle, high = np.quantile(pairs.kappa[enough], [0.1, 0.5, 0.9])
@@ -278,7 +278,7 @@ def diagnose(
 
 def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     if estimator is None:
-        _numbers(X)  # raises before anything is fitted
+        _check_features(X)
         estimator = make_pipeline(
             StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression(C=0.1, max_iter=2000)
         )
@@ -287,15 +287,14 @@ def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     return Learner(estimator, crowd.classes, X)
 
 
-def _numbers(X: Any) -> Any:
-    """Features as the ridge models take them."""
+def _check_features(X: Any) -> None:
+    """Raise unless ridge models could take these features."""
     refuse_texts_and_times(X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     check_finite(rows)
     values = rows.data if sparse.issparse(rows) else rows
     with np.errstate(over="ignore"):
         check_squares(np.vdot(values, values))
-    return rows
 
 
 def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> EstimatorFolds:
@@ -308,8 +307,8 @@ def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> Esti
     shuffled = rng.permutation(len(known))
     order = shuffled[np.argsort(codes[known][shuffled], kind="stable")]
     fold = np.empty(len(known), dtype=np.intp)
-    fold[order] = np.arange(len(known)) % _FOLDS
-    splits = [(known[fold != k], known[fold == k]) for k in range(min(_FOLDS, len(known)))]
+    fold[order] = np.arange(len(known)) % N_FOLDS
+    splits = [(known[fold != k], known[fold == k]) for k in range(min(N_FOLDS, len(known)))]
     return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
 
 

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Positions
-from crowdwise._limits import AGREEMENT, ENOUGH_SHARED, ENOUGH_TRUTHS, MOSTLY_INDEPENDENT
+from crowdwise._limits import (
+    AGREEMENT,
+    ENOUGH_SHARED,
+    ENOUGH_TRUTHS,
+    FEW,
+    MOST_IN_CHART,
+    MOST_POINTS,
+    MOSTLY_INDEPENDENT,
+)
 from crowdwise._text import count
 from crowdwise.crowd._agreement import agreement
 from crowdwise.crowd._disagreement import disagreement
@@ -17,21 +25,7 @@ from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import WIDTH, Markup, Plot, picture, tag, text
-from crowdwise.reporting.fit import (
-    FEW,
-    MOST_IN_CHART,
-    MOST_POINTS,
-    Fit,
-    Summary,
-    decimal,
-    estimate,
-    evenly,
-    excerpt,
-    interval,
-    named,
-    plain,
-    rounded,
-)
+from crowdwise.reporting.fit import Fit, Summary, decimal, estimate, evenly, excerpt, interval, named, plain, rounded
 from crowdwise.results._error_correlation import votes_by_truth
 from crowdwise.results.fit_results import is_representative
 from crowdwise.truths.check import HALF_WIDTH

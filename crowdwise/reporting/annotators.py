@@ -9,16 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions, ratio
-from crowdwise._limits import ENOUGH_TRUTHS
+from crowdwise._limits import ENOUGH_TRUTHS, FEW, MOST_ANNOTATORS, MOST_CLASSES, MOST_IN_CHART, NAMED
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
 from crowdwise.reporting.fit import (
-    FEW,
-    MOST_ANNOTATORS,
-    MOST_CLASSES,
-    MOST_IN_CHART,
-    NAMED,
     Fit,
     Summary,
     decimal,

@@ -8,23 +8,11 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools
-from crowdwise._limits import ENOUGH_TRUTHS, RARE_ON_EXAMPLES, UNSURE
+from crowdwise._limits import ENOUGH_TRUTHS, FEW, MOST_ROWS, N_BINS, RARE_ON_EXAMPLES, UNSURE
 from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot, histogram, interval_rows, share_ticks
 from crowdwise.reporting.examples import mean_ratings, rows_of
-from crowdwise.reporting.fit import (
-    FEW,
-    MOST_ROWS,
-    N_BINS,
-    Fit,
-    Summary,
-    accuracy_of,
-    estimate,
-    listed,
-    named,
-    percent,
-    percent_interval,
-)
+from crowdwise.reporting.fit import Fit, Summary, accuracy_of, estimate, listed, named, percent, percent_interval
 from crowdwise.results.fit_results import is_representative
 from crowdwise.truths.check import RatingCheck, by_tenth, reliability_rows, share_interval
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Floats
+from crowdwise._limits import MOST_POINTS, N_BINS
 from crowdwise.crowd._disagreement import easiness
 from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.reporting._svg import Markup, Plot, histogram, text
-from crowdwise.reporting.fit import MOST_POINTS, N_BINS, Fit, Summary, decimal, estimate, evenly
+from crowdwise.reporting.fit import Fit, Summary, decimal, estimate, evenly
 
 PAGES = (("disagreement", "Disagreement"),)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise._limits import FEW
 from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot
-from crowdwise.reporting.fit import FEW, Fit, Summary, named, percent, plain
+from crowdwise.reporting.fit import Fit, Summary, named, percent, plain
 from crowdwise.slices import SliceAccuracy
 
 PAGES = (("drift", "Over time"),)

@@ -7,23 +7,9 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Positions, ratio
-from crowdwise._limits import LITTLE_GAIN
+from crowdwise._limits import LITTLE_GAIN, MOST_EXAMPLES, MOST_IN_CHART, MOST_ROWS, NAME_LENGTH, NAMED, TEXT_LENGTH
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting.fit import (
-    MOST_EXAMPLES,
-    MOST_IN_CHART,
-    MOST_ROWS,
-    NAME_LENGTH,
-    NAMED,
-    TEXT_LENGTH,
-    Fit,
-    Summary,
-    evenly,
-    excerpt,
-    listed,
-    named,
-    plain,
-)
+from crowdwise.reporting.fit import Fit, Summary, evenly, excerpt, listed, named, plain
 from crowdwise.results.suggest import best_first, information_gain, next_labels
 
 PAGES = (("next", "Check next"), ("order", "Easy to hard"))
@@ -34,8 +20,8 @@ def data(fit: Fit) -> dict[str, Any]:
     return {"next": _next(fit), "order": _ordered(fit)}
 
 
-def rows_of(fit: Fit, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
-    """What is known about some examples, in their order; texts are cut to `length`."""
+def rows_of(fit: Fit, chosen: Positions, *, length: int = TEXT_LENGTH, answers: bool = True) -> list[dict[str, Any]]:
+    """What is known about some examples, in their order; texts are cut to `length`, `answers` are who gave which."""
     results, first = fit.results, _first(fit, chosen)
     sure = results.std if results.classes is None else results.confidence
     weight = results.easiness
@@ -55,7 +41,7 @@ def rows_of(fit: Fit, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool
             row["text"] = None if fit.texts[i] is None else excerpt(str(fit.texts[i]), length)
         if fit.shown_truth is not None:
             row["truth"] = fit.shown_truth[i]
-        rows.append(row | {"said": _said(fit.labels, i)} if who else row)
+        rows.append(row | {"said": _said(fit.labels, i)} if answers else row)
     return rows
 
 
@@ -108,7 +94,7 @@ def _ordered(fit: Fit) -> dict[str, Any]:
     """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
     n = len(fit.labels)
     place = evenly(n, MOST_EXAMPLES)
-    rows = rows_of(fit, fit.easy_to_hard[place], length=NAME_LENGTH, who=False)
+    rows = rows_of(fit, fit.easy_to_hard[place], length=NAME_LENGTH, answers=False)
     return listed(n, [row | {"order": int(position) + 1} for row, position in zip(rows, place, strict=True)])
 
 
@@ -119,15 +105,11 @@ def consensus_columns(fit: Fit) -> dict[str, Array]:
     "labels", "majority" ("mean" for ratings), "disagreement", "easiness" and "order" (1 is the easiest).
     """
     results, labels = fit.results, fit.labels
-    columns: dict[str, Array] = {"example": results.examples, "label": results.label}
+    columns = results.consensus.columns() | {"labels": labels.labels_per_example}
     if results.classes is None:
-        columns |= {"std": results.std, "labels": labels.labels_per_example, "mean": mean_ratings(labels)}
+        columns["mean"] = mean_ratings(labels)
     else:
-        columns["confidence"] = results.confidence
-        if results.mean is not None:
-            columns["mean"] = results.mean
-        columns |= {f"p({name})": p for name, p in zip(results.classes.tolist(), results.proba.T, strict=True)}
-        columns |= {"labels": labels.labels_per_example, "majority": labels.majority()}
+        columns["majority"] = labels.majority()
     order = np.empty(len(labels), dtype=np.int64)
     order[fit.easy_to_hard] = np.arange(1, len(labels) + 1)
     return columns | {"disagreement": results.disagreement, "easiness": results.easiness, "order": order}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
+from crowdwise._limits import NAME_LENGTH, NAMED
 from crowdwise._text import count
 from crowdwise.exceptions import DataError
 from crowdwise.labels._align import match_examples
@@ -21,12 +22,6 @@ from crowdwise.truths.check import share_interval
 from crowdwise.weights.class_weights import leading_shares
 
 Summary = dict[str, Any]
-# What a report shows at most, so that the page of a million examples stays small: letters of a name and of a text;
-# names in a sentence; entries of a short list, or pictures side by side; annotators in a chart; cards or rows of a
-# list; annotators and examples in their tables; classes of a confusion matrix; points and columns of a picture.
-NAME_LENGTH, TEXT_LENGTH = 80, 500
-NAMED, FEW, MOST_IN_CHART, MOST_ROWS, MOST_ANNOTATORS, MOST_EXAMPLES = 3, 6, 12, 60, 1000, 5000
-MOST_CLASSES, MOST_POINTS, N_BINS = 8, 300, 20
 
 
 @dataclass(frozen=True, eq=False)

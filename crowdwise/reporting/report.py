@@ -143,22 +143,22 @@ def render_html(summary: Summary) -> str:
     style, script = _source("report.css"), _source("report.js")
     return _render(
         "report.html",
-        summary,
         autoescape=True,
+        summary=summary,
+        classes=summary["kind"] == "class",
         pages=[page for page in PAGES if summary.get(page[0], True)],
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(embedded_json(_details(summary))),
+        data=Markup(embedded_json(_page_data(summary))),
     )
 
 
 def render_index(rows: list[dict[str, Any]], title: str) -> str:
     """A page that leads to several reports, each with its first numbers, or with the reason why there is none."""
     style = _source("report.css")
-    page = _environment(autoescape=True).get_template("index.html")
-    return page.render(rows=rows, title=title, style=Markup(style), style_hash=_hash(style))
+    return _render("index.html", autoescape=True, rows=rows, title=title, style=Markup(style), style_hash=_hash(style))
 
 
 def render_markdown(summary: Summary) -> str:
@@ -173,7 +173,7 @@ def render_markdown(summary: Summary) -> str:
     -------
     text : str
     """
-    return _render("report.md", summary, autoescape=False)
+    return _render("report.md", autoescape=False, summary=summary, classes=summary["kind"] == "class")
 
 
 def render_json(summary: Summary) -> str:
@@ -201,36 +201,29 @@ def markdown_cell(value: Any) -> str:
     return " ".join(str(value).split()).translate(_MARKDOWN)
 
 
-def _details(summary: Summary) -> dict[str, Any]:
-    """What the page's script shows when an annotator is opened, and the tables that it saves."""
-    keys = ("confusion", "mixed_up", "alone")
-    rows = [{key: row[key] for key in keys if row.get(key)} for row in summary["annotators"]["rows"]]
-    return {"classes": summary["classes"], "annotators": rows, "tables": _tables(summary)}
+def _page_data(summary: Summary) -> dict[str, Any]:
+    """What the page's script shows when an annotator is opened, and tables that it saves.
 
-
-def _tables(summary: Summary) -> dict[str, list[list[Any]]]:
-    """Examples and annotators as rows of cells under a header; text that a spreadsheet would run stays text."""
+    These are rows of cells under a header; text that a spreadsheet would run stays text.
+    """
+    examples, annotators = summary["order"]["rows"], summary["annotators"]["rows"]
     names = {"example": "example", "label": "label", "sure": "confidence" if summary["classes"] else "std"}
     names |= {"first": "majority" if summary["classes"] else "mean", "labels": "labels", "disagreement": "disagreement"}
-    if any(row.get("truth") is not None for row in summary["order"]["rows"]):
+    if any(row.get("truth") is not None for row in examples):
         names["truth"] = "truth"
-    people = [{**row, "flags": "; ".join(row["flags"])} for row in summary["annotators"]["rows"]]
-    plain = [key for key in (people[0] if people else {}) if key not in ("bar", "confusion", "mixed_up", "alone")]
-    return {
-        "consensus": [[*names.values()], *([safe_cell(row[key]) for key in names] for row in summary["order"]["rows"])],
-        "annotators": [plain, *([safe_cell(row[key]) for key in plain] for row in people)],
+    details = ("confusion", "mixed_up", "alone")
+    columns = [key for key in (annotators[0] if annotators else {}) if key not in ("bar", *details)]
+    rows = [{**row, "flags": "; ".join(row["flags"])} for row in annotators]
+    tables = {
+        "consensus": [[*names.values()], *([safe_cell(row[key]) for key in names] for row in examples)],
+        "annotators": [columns, *([safe_cell(row[key]) for key in columns] for row in rows)],
     }
+    shown = [{key: row[key] for key in details if row.get(key)} for row in annotators]
+    return {"classes": summary["classes"], "annotators": shown, "tables": tables}
 
 
-def _render(template: str, summary: Summary, *, autoescape: bool, **parts: Any) -> str:
-    """Fill a template with a summary."""
-    environment = _environment(autoescape=autoescape)
-    environment.globals.update(summary=summary, classes=summary["kind"] == "class")
-    return environment.get_template(template).render(**parts)
-
-
-def _environment(*, autoescape: bool) -> Any:
-    """What templates can use; escaping is off for Markdown only, which has marks of its own."""
+def _render(template: str, *, autoescape: bool, **parts: Any) -> str:
+    """Fill a template; escaping is off for Markdown only, which has marks of its own."""
     try:
         import jinja2
     except ImportError:
@@ -244,8 +237,8 @@ def _environment(*, autoescape: bool) -> Any:
     )
     environment.filters["cell"] = markdown_cell
     sections = {section.__name__.rpartition(".")[2]: section for section in SECTIONS}
-    environment.globals.update(sections, count=count, words=values)
-    return environment
+    environment.globals.update(sections, count=count, words=values, **parts)
+    return environment.get_template(template).render()
 
 
 def _source(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
+from crowdwise._limits import UNCORRELATED_EXAMPLES
 from crowdwise._text import count
 from crowdwise.crowd.vote_sharing import VoteSharing, enough_pairs, label_pairs
 from crowdwise.exceptions import LabelError
@@ -16,9 +17,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import is_known
 from crowdwise.labels.truth import known_answers
 from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative
-
-# Examples without correlation that are added to those that two annotators share.
-_ADDED = 7.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +225,6 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
     usual = float(squared[left].mean() + squared[right].mean()) / 2 if len(left) else 0.0
     # Under one root a product might overflow.
-    scale = np.sqrt(total(squared[left])) * np.sqrt(total(squared[right])) + _ADDED * usual
+    scale = np.sqrt(total(squared[left])) * np.sqrt(total(squared[right])) + UNCORRELATED_EXAMPLES * usual
     shared, same = total(np.ones(len(left))), total(labels.values[left] == labels.values[right])
     return Pairs(key // n, key % n, shared, same / shared, ratio(total(product), scale, 0.0))

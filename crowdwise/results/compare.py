@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array
+from crowdwise._limits import NAMED
 from crowdwise._text import count, some_names
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.exceptions import DataError
@@ -24,7 +25,6 @@ _SCORES = {
     "correlation": "correlation with the consensus",
     "spread": "spread",
 }
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -87,8 +87,8 @@ class Comparison:
             )
         if self.shares:
             parts = [f"{name}: {100 * b:.1f}% before, {100 * a:.1f}% after" for name, (b, a) in self.shares.items()]
-            more = f"; {len(parts) - 2 * _MOST_NAMED} more" if len(parts) > 2 * _MOST_NAMED else ""
-            lines.append(f"Classes     {'; '.join(parts[: 2 * _MOST_NAMED])}{more}")
+            more = f"; {len(parts) - 2 * NAMED} more" if len(parts) > 2 * NAMED else ""
+            lines.append(f"Classes     {'; '.join(parts[: 2 * NAMED])}{more}")
         clear = np.flatnonzero(self.annotators["clear"])
         still = len(self.annotators["clear"]) - len(clear)
         changes = [self._changed(i) for i in clear.tolist()]
@@ -108,7 +108,7 @@ class Comparison:
         return lines
 
     def _first_changes(self) -> list[list[str]]:
-        rows = [self.examples[name][:_MOST_NAMED].tolist() for name in ("example", "before", "after")]
+        rows = [self.examples[name][:NAMED].tolist() for name in ("example", "before", "after")]
         return [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in column] for column in rows]
 
     def _changed(self, i: int) -> str:

@@ -86,13 +86,14 @@ class Consensus(FrozenArrays):
         -------
         frame : pandas.DataFrame or polars.DataFrame
         """
+        return make_frame(self.columns(), library)
+
+    def columns(self) -> dict[str, Array]:
+        """The columns of that frame."""
         columns = {"example": self.examples, "label": self.label, "confidence": self.confidence}
         if self.mean is not None:
             columns["mean"] = self.mean
-        return make_frame(
-            columns | {f"p({name})": column for name, column in zip(self.classes.tolist(), self.proba.T, strict=True)},
-            library,
-        )
+        return columns | {f"p({name})": p for name, p in zip(self.classes.tolist(), self.proba.T, strict=True)}
 
 
 def chosen_classes(proba: Floats, by: ConsensusBy = "mode", levels: Floats | None = None) -> Positions:
@@ -173,4 +174,8 @@ class RatingConsensus(FrozenArrays):
         -------
         frame : pandas.DataFrame or polars.DataFrame
         """
-        return make_frame({"example": self.examples, "label": self.label, "std": self.std}, library)
+        return make_frame(self.columns(), library)
+
+    def columns(self) -> dict[str, Array]:
+        """The columns of that frame."""
+        return {"example": self.examples, "label": self.label, "std": self.std}
