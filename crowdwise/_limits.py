@@ -1,5 +1,7 @@
 """Every constant that changes answers, with what it is, why it has this value, and the table that supports it.
 
+At the end, what reports show at most.
+
 Tables are in docs/evidence/trust.md unless another page is named.
 """
 

@@ -219,7 +219,11 @@ def agreement(
     if distance is not None:
         coefficients |= {name: chance_corrected(distance, chance) for name, chance in _CHANCES.items()}
     estimates = _estimates(coefficients, patterns, n_resamples, confidence, rng)
-    pairs = _no_pairs() if distance is None else _kappas(levelled, distance, min_shared, n_resamples, confidence, rng)
+    if distance is None:
+        nothing = np.zeros(0)
+        pairs = PairAgreement(nothing, nothing, nothing.astype(np.int64), nothing, nothing, nothing)
+    else:
+        pairs = _kappas(levelled, distance, min_shared, n_resamples, confidence, rng)
     undefined = Estimate(np.nan, np.nan, np.nan)
     return Agreement(
         scale=scale,
@@ -323,11 +327,6 @@ def _interval(value: Floats, drawn: Floats, confidence: float) -> tuple[Floats, 
         tail = (1 - confidence) / 2
         ends[:, defined] = np.nanquantile(drawn[defined], [tail, 1 - tail], axis=1)
     return ends[0], ends[1]
-
-
-def _no_pairs() -> PairAgreement:
-    nothing = np.zeros(0)
-    return PairAgreement(nothing, nothing, nothing.astype(np.int64), nothing, nothing, nothing)
 
 
 def _kappas(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise._arrays import Bools, Codes, Floats
+from crowdwise._arrays import Array, Bools, Codes, Floats
 from crowdwise._limits import COPY_EXAMPLES, FEW_LABELS, OTHER_ANSWERS, SAME_ANSWERS
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.labels._encode import shown
@@ -75,7 +75,7 @@ def _same_answers(labels: CrowdLabels, first: int, second: int) -> tuple[int, in
 def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
     """Annotators who gave exactly the same labels to the same examples as another one."""
     many = np.flatnonzero(n_labels >= COPY_EXAMPLES)
-    if labels.classes is not None and len(np.unique(_class_counts(labels)[many], axis=0)) == len(many):
+    if labels.classes is not None and len(np.unique(class_counts(labels, labels.values)[many], axis=0)) == len(many):
         return {}  # most annotators differ in that already
     seen: dict[tuple[int, float], int] = {}
     twins: dict[int, int] = {}
@@ -87,11 +87,11 @@ def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
     return twins
 
 
-def _class_counts(labels: CrowdLabels) -> Codes:
-    """How often each annotator gave each class."""
+def class_counts(labels: CrowdLabels, codes: Array) -> Codes:
+    """How often each annotator has each class; `codes` has a class per label."""
     assert labels.classes is not None
     shape = (labels.n_annotators, len(labels.classes))
-    cell = labels.annotator_index.astype(np.int64) * shape[1] + labels.values
+    cell = labels.annotator_index.astype(np.int64) * shape[1] + codes
     return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
 
@@ -116,7 +116,7 @@ def same_answer(labels: CrowdLabels) -> Bools:
     [False, False, True]
     """
     n_labels = labels.labels_per_annotator
-    same: Bools = (n_labels >= SAME_ANSWERS) & (_class_counts(labels).max(axis=1) == n_labels)
+    same: Bools = (n_labels >= SAME_ANSWERS) & (class_counts(labels, labels.values).max(axis=1) == n_labels)
     if not same.any():
         return same
     rows = np.flatnonzero(same[labels.annotator_index])

@@ -11,6 +11,7 @@ import numpy as np
 from crowdwise._arrays import Array, Floats, Positions, ratio
 from crowdwise._limits import ENOUGH_TRUTHS, FEW, MOST_ANNOTATORS, MOST_CLASSES, MOST_IN_CHART, NAMED
 from crowdwise._text import count
+from crowdwise.crowd.flags import class_counts
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
 from crowdwise.reporting.fit import (
@@ -47,14 +48,16 @@ def data(fit: Fit) -> dict[str, Any]:
     shown = chosen[np.argsort(-np.nan_to_num(expertise[chosen], nan=-1.0), kind="stable")]
     # One who is never wrong has expertise without end, and would leave everybody else without a bar.
     largest = min(float(np.nanmax(expertise)), 6 * float(np.nanmedian(expertise)))
-    alone, mixed = _alone(fit, chosen), _confusion(fit, chosen)
+    alone, classes = _alone(fit, chosen), results.classes
+    confusion = () if classes is None else results.confusion
     rows = []
     for i in shown.tolist():
         row = {name: plain(column[i]) for name, column in columns.items()}
         row["annotator"] = named(results.annotators[i])
         row["flags"] = list(results.annotator_flags.get(results.annotators[i], ()))
         row["bar"] = min((row["expertise"] or 0.0) / largest, 1.0) if largest > 0 else 0.0
-        rows.append(row | {"alone": alone[i]} | mixed.get(i, {}))
+        row["alone"] = alone[i]
+        rows.append(row if classes is None else row | _confusion(confusion[i], classes))
     comparable = results.fitted is None or results.fitted.comparable
     return {"annotators": listed(len(expertise), rows), "comparable": comparable}
 
@@ -82,14 +85,9 @@ def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
 
 def class_bias(fit: Fit) -> Floats:
     """For every annotator and class, how much more often they give it than the consensus does on their examples."""
-    labels, results = fit.labels, fit.results
-    assert labels.classes is not None
-    shape, place = (labels.n_annotators, len(labels.classes)), labels.annotator_index * len(labels.classes)
-    by_annotator, by_consensus = (
-        np.bincount(place + codes, minlength=shape[0] * shape[1]).reshape(shape)
-        for codes in (labels.values, results.codes[labels.example_index])
-    )
-    return ratio(by_annotator - by_consensus, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], shape))
+    labels = fit.labels
+    more = class_counts(labels, labels.values) - class_counts(labels, fit.results.codes[labels.example_index])
+    return ratio(more, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], more.shape))
 
 
 def _chosen(fit: Fit) -> Positions:
@@ -118,12 +116,9 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     rows = np.flatnonzero(lonely & np.isin(annotator, chosen))
     rows = rows[np.lexsort((-strangeness[rows], annotator[rows]))]
     start = np.searchsorted(annotator[rows], np.arange(labels.n_annotators + 1)).tolist()
+    by_annotator = {i: rows[start[i] : start[i + 1]] for i in chosen.tolist()}
     return {
-        i: listed(
-            start[i + 1] - start[i],
-            [_lone_label(fit, j) for j in rows[start[i] : min(start[i] + FEW, start[i + 1])].tolist()],
-        )
-        for i in chosen.tolist()
+        i: listed(len(alone), [_lone_label(fit, j) for j in alone[:FEW].tolist()]) for i, alone in by_annotator.items()
     }
 
 
@@ -137,26 +132,18 @@ def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
     return row if fit.texts is None or fit.texts[i] is None else row | {"text": excerpt(str(fit.texts[i]))}
 
 
-def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
-    """By annotator, the answers on examples of every class; of many classes only what is mixed up most."""
-    if fit.results.classes is None:
-        return {}
-    names = [named(name) for name in fit.results.classes]
-    confusions: dict[int, dict[str, Any]] = {}
-    for i, matrix in zip(chosen.tolist(), fit.results.confusion[chosen], strict=True):
-        if len(names) > MOST_CLASSES:
-            confusions[i] = {"mixed_up": _mixed_up(matrix, names)}
-        else:
-            confusions[i] = {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
-    return confusions
-
-
-def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
-    """The most frequent mistakes: of a class, and what is answered."""
+def _confusion(matrix: Floats, classes: Array) -> dict[str, Any]:
+    """An annotator's answers on examples of every class; of many classes only what is mixed up most."""
+    if len(classes) <= MOST_CLASSES:
+        return {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
     wrong = np.nan_to_num(matrix * (1 - np.eye(len(matrix))))
     worst = np.argsort(-wrong, axis=None, kind="stable")[:FEW]
-    places = zip(*np.unravel_index(worst, wrong.shape), strict=True)
-    return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
+    return {
+        "mixed_up": [
+            {"truth": named(classes[k]), "said": named(classes[c]), "share": round(float(wrong[k, c]), 3)}
+            for k, c in zip(*np.unravel_index(worst, wrong.shape), strict=True)
+        ]
+    }
 
 
 class Column(NamedTuple):

@@ -143,12 +143,10 @@ def effective_number(n_votes: Floats, correlation: float) -> Floats:
 
 
 def votes_by_truth(results: FitResults, labels: CrowdLabels, answers: Array) -> float:
-    """The effective number of votes by the errors on known examples; NaN if none of these has two labels.
+    """The effective number of votes by the errors on known examples, some of which have two labels.
 
     Answers are as `known_answers` gives them.
     """
-    if not _comparable(labels, answers).any():
-        return float("nan")
     return float(effective_number(_votes(results, labels), _mean_correlation(*_errors(labels, answers))).mean())
 
 
@@ -200,10 +198,9 @@ def _mean_correlation(labels: CrowdLabels, residual: Floats) -> float:
     """The mean over pairs of labels of the product of standardised errors; 0 without errors."""
     n_labels = np.maximum(labels.labels_per_annotator, 1)
     spread = np.sqrt(labels._sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
-    errs = (spread > 0).astype(np.float64)  # annotators who are always right have no errors to compare
     score = ratio(residual, spread, 0.0)
-    total, squares = labels._sum_per_example(errs * score), labels._sum_per_example(errs * score**2)
-    votes = labels._sum_per_example(errs)
+    total, squares = labels._sum_per_example(score), labels._sum_per_example(score**2)
+    votes = labels._sum_per_example((spread > 0).astype(np.float64))  # who is always right has no errors to compare
     n_pairs = float((votes * (votes - 1)).sum())
     return float(np.clip((total**2 - squares).sum() / n_pairs, 0.0, 1.0)) if n_pairs > 0 else 0.0
 
