@@ -130,7 +130,7 @@ def rate(
 
     Parameters
     ----------
-    model : estimator or Aggregation
+    model : estimator or FitResults
         A fitted model, or the result of `aggregate`. If it was fitted with known answers, the consensus of the labels
         without them is used, so that no answer is counted twice.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators), default=None

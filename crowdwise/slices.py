@@ -191,7 +191,8 @@ def accuracy_over_time(
         right_class = np.where(crowd.labels_per_example > 1, results.codes[place], -1)
     else:
         right_class = codes_of_truth(truth, crowd, crowd)
-    is_time, known = when.dtype.kind == "M", ~(np.isnat(when) if when.dtype.kind == "M" else np.isnan(when))
+    is_time = when.dtype.kind == "M"
+    known = ~(np.isnat(when) if is_time else np.isnan(when))
     order = np.sort(when[known])
     first = np.unique(order[np.arange(n_periods) * len(order) // n_periods]) if len(order) else order
     period = np.where(known, np.searchsorted(first, when, side="right") - 1, -1)
