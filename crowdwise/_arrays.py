@@ -11,6 +11,9 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.integer]
 Positions = NDArray[np.intp]
 
+# A difference this small beside the numbers it is left of is nothing but rounding.
+ROUNDING = 1e-12
+
 
 def read_only(array: Array) -> Array:
     """The same numbers in an array that cannot be written to; nothing is copied."""

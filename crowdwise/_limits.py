@@ -1,5 +1,7 @@
 """Every constant that changes answers, with what it is, why it has this value, and the table that supports it.
 
+At the end, what reports show at most.
+
 Tables are in docs/evidence/trust.md unless another page is named.
 """
 
@@ -13,6 +15,17 @@ COPY_KAPPA = 0.95
 COPY_EXAMPLES = 10
 # Votes of the crowd's frequencies added to those of others on an example, so that two annotators alone can be compared.
 OTHERS_SMOOTHING = 1e-3
+
+# --- Flags (crowd/flags). ---
+# With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.
+FEW_LABELS = 3
+# An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
+# give another one at least this often.
+SAME_ANSWERS, OTHER_ANSWERS = 20, 0.25
+
+# --- Correlated errors (results/_error_correlation). ---
+# Examples without correlation that are added to those that two annotators share.
+UNCORRELATED_EXAMPLES = 7.0
 
 # --- The rounds over labels (em/labels_only). ---
 # No annotator's merit, nor the crowd's mean, is taken to be less: an example labelled only by annotators without merit
@@ -96,9 +109,19 @@ STEEPNESSES_BY_TRUTH = (0.0, 1.0, 2.0, 3.0, 5.0)
 UNSURE, LITTLE_GAIN = 0.8, 0.02
 # Known answers from which on they measure how correlated errors are, and how good an annotator is.
 ENOUGH_TRUTHS = 20
+# Examples in common from which on the kappa of two annotators is shown.
+ENOUGH_SHARED = 10
 # From this part of the votes on, errors are called mostly independent.
 MOSTLY_INDEPENDENT = 0.8
 # A class given on a smaller share of the examples, or of an even share of the labels, may be a slip.
 RARE_ON_EXAMPLES, RARE_AMONG_LABELS = 0.05, 0.01
 # Krippendorff's alpha from which on annotators agree so; he himself asks for .667, better .8.
 AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
+
+# --- What is shown at most, so that the page of a million examples stays small (reporting/, results/compare). ---
+# Letters of a name and of a text.
+NAME_LENGTH, TEXT_LENGTH = 80, 500
+# Names in a sentence; entries of a short list, or pictures side by side; annotators in a chart; rows of a list.
+NAMED, FEW, MOST_IN_CHART, MOST_ROWS = 3, 6, 12, 60
+# Annotators and examples in their tables; classes of a confusion matrix; points and columns of a picture.
+MOST_ANNOTATORS, MOST_EXAMPLES, MOST_CLASSES, MOST_POINTS, N_BINS = 1000, 5000, 8, 300, 20

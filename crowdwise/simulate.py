@@ -47,8 +47,8 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:
     check_number("clarity", clarity)
     distance = np.abs(np.asarray(f, dtype=np.float64))
     if not np.isfinite(distance).all():
-        at = int(np.flatnonzero(~np.isfinite(distance))[0])
-        raise ValueError(f"scores must be finite; found NaN or infinity, first for example {at}.")
+        row = int(np.flatnonzero(~np.isfinite(distance))[0])
+        raise ValueError(f"scores must be finite; found NaN or infinity, first for example {row}.")
     with np.errstate(over="ignore"):  # infinitely clear is what an overflow should be here
         return 2 * expit(-2.5 * (clarity * distance))
 

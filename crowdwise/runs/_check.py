@@ -20,10 +20,9 @@ from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels._mistakes import perhaps_no_answers, spelt_alike
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._words import percent
-from crowdwise.reporting.agreement import agreement_words, alpha_interval, alpha_name
+from crowdwise.reporting.agreement import agreement_words, alpha_interval, alpha_name, pairs
 from crowdwise.reporting.annotators import WHAT_CHANCE_IS
-from crowdwise.reporting.pairs import pairs
+from crowdwise.reporting.fit import percent
 from crowdwise.results.fit_results import FitResults
 from crowdwise.runs.inputs import Inputs
 

@@ -11,7 +11,7 @@ from crowdwise import formats
 from crowdwise._files import write_file
 from crowdwise.exceptions import DataError
 from crowdwise.formats._names import SeveralQuestionsError
-from crowdwise.reporting.render import render_index
+from crowdwise.reporting.report import render_index
 from crowdwise.runs.inputs import PathLike
 from crowdwise.runs.new_folder import is_replaceable, new_folder, write_note
 from crowdwise.runs.run import Info, Run, fit
