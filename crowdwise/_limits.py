@@ -73,6 +73,8 @@ LEAST_MODEL_ERROR = 0.02
 # --- Samples and folds (rows/, weights/, ridge/fitted). ---
 # Examples that are enough for a temperature, a ranking, or folds of nearly equal size that are drawn independently.
 ENOUGH_EXAMPLES = 20_000
+# Examples that are enough for the penalty of a classifier, and for the temperature and offsets of its scores.
+SCALING_EXAMPLES = 10_000
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
 # Examples are called easy from the lowest disagreement upwards until they are this share of all.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Bools, Floats
-from crowdwise._limits import L2_GRID
+from crowdwise._limits import L2_GRID, SCALING_EXAMPLES
 from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.with_features import (
@@ -149,10 +149,6 @@ class _One:
         return task(self.chunk)
 
 
-# How many examples are enough to find a penalty, a temperature and offsets.
-_ENOUGH = 10_000
-
-
 @dataclass(frozen=True, eq=False)
 class FitData:
     """What a fit reads, whatever its source."""
@@ -173,7 +169,7 @@ def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_interc
     fold = content_folds(training.rows, max(n_folds, 1))
     chunks = MemoryChunks.of(labels, weight, features.X, truth)
     differs = training.weighing_disagreement
-    some = first_of_sample(training.rows, labels, _ENOUGH)
+    some = first_of_sample(training.rows, labels, SCALING_EXAMPLES)
     at: Any = slice(None) if some is None else some
     sample = Chunk(
         labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
@@ -208,7 +204,7 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
     assert summary.classes is not None
     chunks.names = summary.active, summary.classes
     kept = summary.with_groups().in_order()
-    some = slice(None, _ENOUGH)  # those that a fit in memory would take
+    some = slice(None, SCALING_EXAMPLES)  # those that a fit in memory would take
     sample = Chunk(kept.labels[some], kept.weight[some], kept.X[some], memo={}).among(*chunks.names)
     features = sample_features(sample, fit_intercept=fit_intercept)
     shift = features.shift if features.shift is None else features.rows.shift

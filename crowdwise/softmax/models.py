@@ -266,14 +266,13 @@ def penalty(theta: Floats, middle: Floats, l2: float) -> tuple[Floats, Floats]:
 
 
 def normalisers(scores: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the sums of exponentials, and probabilities of the outputs.
+    """Logarithms of the sums of exponentials, and probabilities of the outputs, which may overwrite the scores.
 
     Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
     if len(scores) == 1:
         return _of_two_classes(scores)
-    proba = np.empty_like(scores)
-    return shares_of_sum(scores, proba), proba
+    return shares_of_sum(scores), scores
 
 
 def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
