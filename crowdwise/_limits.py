@@ -35,7 +35,7 @@ USUAL_CORRELATION = 0.04
 # Standard deviation of slopes around one before any rating is seen: .1 to .5 give the same errors on simulated crowds.
 SLOPE_SPREAD = 0.25
 
-# --- Stated probabilities (em/discount). ---
+# --- Stated probabilities (em/common_errors). ---
 # n labels count as n^(1 - b) independent ones if errors are in common as on public crowds.
 DISCOUNT = 0.7
 # With so many labels per annotator and class, half of the residual correlation is what the fit has overfitted.

@@ -35,10 +35,16 @@ from crowdwise.em.estimators import (
     usable_weights,
     weight_parameter,
 )
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, counting_of, fit_results
+from crowdwise.em.fitted import FittedAnnotators, counting_of
 from crowdwise.em.labels_only import fit_labels
-from crowdwise.em.levels import model_of_annotators
-from crowdwise.em.with_features import RoundWeights, VoteShares, curriculum_of, fit_with_features
+from crowdwise.em.ordinal import model_of_annotators
+from crowdwise.em.with_features import (
+    FitData,
+    RoundWeights,
+    curriculum_of,
+    fit_with_features,
+    results_with_features,
+)
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
@@ -361,20 +367,19 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             chunks, Stored("easiness"), np.ones(len(training.classes)) if counted is None else counted, curriculum, rng
         )
         fit = fit_with_features(
-            chunks, chunks.chunks[0], labels_fit, EstimatorModels(folds, chunks), weights, model,
-            start=VoteShares(counting), max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS, tol=self.tol,
-            report=reporter.rounds("labels and features"),
+            FitData(chunks, chunks.chunks[0], training.labels, training.active), labels_fit,
+            EstimatorModels(folds, chunks), weights, model, max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS,
+            tol=self.tol, report=reporter.rounds("labels and features"),
         )  # fmt: skip
-        annotators = annotators_with_features(training.labels, training.active, labels_fit, chunks, fit)
         targets, everyone = soft_targets(chunks, fit.targets), np.arange(len(labels))
         self.estimator_ = learner.fit(targets, everyone, last_seed) or learner.of_one_class(targets)
         n_used = learner.n_used(targets.weight, everyone)
-        fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, fit.scaling, n_used)
-        annotators, results = fit_results(training, fitted, chunks, fit, self.steepness, fit.objective, fit.converged)
-        self.fitted_ = replace(fitted, annotators=annotators)
+        fitted = FittedEstimator(fit.annotators, self.estimator_, targets.class_weight, fit.scaling, n_used)
+        results = results_with_features(training, chunks, fit, fitted.log_prior, self.steepness)
+        self.fitted_ = replace(fitted, annotators=results.fitted)
         self._keep(results)
         self.temperature_, self.class_weight_ = fit.scaling.temperature, targets.class_weight
-        self.confusion_, self.class_prior_ = annotators.confusion, annotators.class_prior
+        self.confusion_, self.class_prior_ = fit.annotators.confusion, fit.annotators.class_prior
 
     def predict(self, X: Any) -> Array:
         """The class that the estimator predicts.

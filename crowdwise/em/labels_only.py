@@ -15,16 +15,22 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import CROWD_STRENGTH, FEW_COMPARED, LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
+from crowdwise._limits import (
+    CROWD_STRENGTH,
+    ENOUGH_EXAMPLES,
+    FEW_COMPARED,
+    LABEL_ROUNDS,
+    LEAST_MERIT,
+    START_POWER,
+    USUAL_CORRELATION,
+)
 from crowdwise._progress import Report
+from crowdwise.em.common_errors import correlation_of, residual_sums
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior, shares_of
-from crowdwise.em.residual_correlation import correlation_of, residual_sums
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 
-# Examples that are enough for the correlation of residuals.
-_ENOUGH = 20_000
 # Rounds at most, where they go on to convergence.
 _MOST_ROUNDS = 1000
 # Shares below this are nothing but rounding.
@@ -98,7 +104,7 @@ def fit_labels(
     begin = counting.vote_shares if counting.independent else Start(counting, merit)
     votes = None if counting.independent else tally(chunks, counting, counting.vote_shares)
     sums, anchor, residual = tally(chunks, counting, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
-    step = max(1, -(-int(first.n_examples) // _ENOUGH))
+    step = max(1, -(-int(first.n_examples) // ENOUGH_EXAMPLES))
     objective, change = list[float](), np.inf
     most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:

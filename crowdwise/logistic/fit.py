@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise._arrays import Bools, Floats
+from crowdwise._arrays import Floats
 from crowdwise._limits import L2_GRID, SCALING_EXAMPLES
 from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.with_features import (
-    Targets,
-    with_truth,
-)
+from crowdwise.em.posterior import OfChunk
+from crowdwise.em.with_features import FitData, Targets
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus
@@ -150,19 +148,15 @@ class _One:
 
 
 @dataclass(frozen=True, eq=False)
-class FitData:
-    """What a fit reads, whatever its source."""
+class LogisticData(FitData):
+    """What a logistic fit reads."""
 
-    chunks: Chunks
-    sample: Chunk  # some rows
     features: LogisticFeatures  # unit and shift, and the way back
     rows: SoftmaxRows  # how rows are read, in folds
-    labels: CrowdLabels  # with the names of all annotators; of chunks that are read, those of the sample
-    active: Bools  # (n_annotators,): who has labels
-    disagreement: Any  # gives the disagreement of the examples of a chunk
+    disagreement: OfChunk  # that of the examples of a chunk
 
 
-def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_intercept: bool) -> FitData:
+def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_intercept: bool) -> LogisticData:
     """From features and labels that are all there; `init` may be the first consensus of all examples."""
     features = LogisticFeatures.of(training.rows, training.sample_weight, centred=fit_intercept)
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
@@ -183,7 +177,7 @@ def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_interc
     rows = SoftmaxRows(
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
     )
-    return FitData(chunks, sample, features, rows, training.labels, training.active, Stored("disagreement"))
+    return LogisticData(chunks, sample, training.labels, training.active, features, rows, Stored("disagreement"))
 
 
 def _first_consensus(init: Any, training: TrainingSet) -> Floats:
@@ -198,7 +192,7 @@ def _first_consensus(init: Any, training: TrainingSet) -> Floats:
     return np.asarray((values / values.sum(axis=1, keepdims=True))[training.used])
 
 
-def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> FitData:
+def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> LogisticData:
     """From chunks that are read in every pass, which a first pass has summarised."""
     active = summary.labels_per_annotator > 0
     assert summary.classes is not None
@@ -212,7 +206,7 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
         summary.n_features, features.unit, shift, n_folds, telling_columns(sample.X), fit_intercept=fit_intercept
     )  # fmt: skip
     differs = PairDisagreement(summary.pairs, len(summary.classes))
-    return FitData(chunks, sample, features, rows, kept.labels, active, differs)
+    return LogisticData(chunks, sample, kept.labels, active, features, rows, differs)
 
 
 def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
@@ -248,8 +242,3 @@ class Easiness:
         if self.steepness == 0:
             return np.ones(len(chunk))
         return chunk.keep("easiness", lambda: example_weights(self.disagreement(chunk), self.steepness), owner=self)
-
-
-def given_start(chunk: Chunk) -> Floats:
-    """The first soft classes that a classifier is fitted to, where they were given."""
-    return with_truth(Stored("init")(chunk), chunk)

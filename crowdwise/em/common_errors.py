@@ -5,10 +5,14 @@ residuals of two annotators are uncorrelated. The class is hidden, but averaged 
 two residuals is still zero in the mean, for that is the slope of the log-likelihood towards correlated errors. So
 labels can show that annotators do not err independently. How large the correlation is, labels cannot show: errors that
 mislead most annotators look like the truth.
+
+If errors are correlated, n votes carry less information than n independent ones: they count as n^(1 - b). The most
+probable class stays the same; only how sure it is changes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import OVERFITTED_LABELS, USUAL_CORRELATION
+from crowdwise._limits import DISCOUNT, OVERFITTED_LABELS, USUAL_CORRELATION
 from crowdwise.crowd.vote_sharing import LabelPairs
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.posterior import Counting
@@ -91,7 +95,7 @@ def has_common_errors(correlation: float, error: float, labels_per_class: float)
 
     Examples
     --------
-    >>> from crowdwise.em.residual_correlation import has_common_errors
+    >>> from crowdwise.em.common_errors import has_common_errors
     >>> [round(has_common_errors(shown, 0.01, 1e6), 2) for shown in (0.0, 0.02, 0.05)]
     [0.04, 0.34, 0.97]
     """
@@ -108,3 +112,44 @@ def has_common_errors(correlation: float, error: float, labels_per_class: float)
         relative = float(below / usual + ndtr(-high)) / mass
     shown = float(expit(if_some - if_none)) * relative
     return 1 - (1 - shown) * labels_per_class / (OVERFITTED_LABELS + labels_per_class)
+
+
+@dataclass(frozen=True)
+class Discount:
+    """How much less information votes carry than independent ones."""
+
+    common: float = 0.0  # from 0, errors are independent, to 1, correlated as is usual on public crowds
+    measured: bool = False  # whether labels or known answers show it; else it is assumed
+
+    def effective_votes(self, n_votes: Floats) -> Floats:
+        """How many independent votes so many carry as much information as."""
+        return n_votes ** (1 - DISCOUNT * self.common)
+
+    def proba(self, posterior: Floats, n_votes: Floats) -> Floats:
+        """Stated probabilities, from a posterior of (n_examples, n_classes) and votes per example, at least one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from crowdwise.em.common_errors import Discount
+        >>> Discount(common=1.0).proba(np.array([[0.9, 0.1]]), np.array([5.0])).round(2).tolist()
+        [[0.67, 0.33]]
+        """
+        if self.common == 0:
+            return posterior
+        with np.errstate(divide="ignore"):
+            shares = np.log(posterior.T, order="C")
+        shares *= n_votes ** (-DISCOUNT * self.common)
+        np.exp(shares, out=shares)  # much faster than a power, and zero stays zero
+        return np.ascontiguousarray((shares / np.add.reduce(shares)).T)
+
+
+def number_of_votes(labels: CrowdLabels, weight: Floats, merit: Floats) -> Floats:
+    """Votes per example, those of annotators with less merit counting less beside others; at least one.
+
+    `weight` is what each label counts, `merit` that of each annotator.
+    """
+    counted = merit[labels.annotator_index]
+    squares = labels._sum_per_example(weight * counted**2)
+    total = labels._sum_per_example(weight * counted)
+    return np.maximum(np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0), 1.0)
