@@ -18,9 +18,10 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Bools, Floats
+from crowdwise._checks import check_choice, check_number, check_rounds
 from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, FEATURE_ROUNDS
 from crowdwise._progress import Report
-from crowdwise.em.confusion import AnnotatorModel
+from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, calibrated, fit_results, fitted_annotators
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally, warn_if_not_converged
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior
@@ -36,9 +37,18 @@ from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, che
 _SHARES_RIGHT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
-def curriculum_of(given: Curriculum | None, steepness: float) -> Curriculum:
-    """The curriculum given, checked; a fixed one if it only mixes weights that are one for all."""
-    curriculum = check_curriculum(given)
+def check_settings(estimator: Any) -> None:
+    """Raise if a setting that all models with rounds of labels and features share makes no sense."""
+    check_number("steepness", estimator.steepness)
+    check_choice("errors_in_common", estimator.errors_in_common, (True, False))
+    check_rounds(estimator.max_rounds, estimator.tol)
+    check_annotator_model(estimator.annotator_model)
+    check_curriculum(estimator.curriculum)
+
+
+def curriculum_of(curriculum: Curriculum | None, steepness: float) -> Curriculum:
+    """The curriculum, checked; a fixed one if it only mixes weights that are one for all."""
+    curriculum = check_curriculum(curriculum)
     return Fixed() if steepness == 0 and curriculum.is_mixture else curriculum
 
 

@@ -10,17 +10,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise._checks import check_choice, check_number, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import counting_of
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.ordinal import model_of_annotators
 from crowdwise.em.with_features import (
     FeaturesFit,
     RoundWeights,
+    check_settings,
     curriculum_of,
     fit_with_features,
     results_with_features,
@@ -29,12 +30,12 @@ from crowdwise.em.with_features import (
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.truth import known_answers
 from crowdwise.logistic.fit import (
-    Easiness,
     FittedLogistic,
     FoldedLogistic,
     LogisticData,
     data_in_memory,
     data_of_chunks,
+    easiness_of,
 )
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
@@ -45,7 +46,7 @@ from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.read import Blocks
 from crowdwise.rows.summary import DataSummary
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled
-from crowdwise.weights.class_weights import check_class_weight
+from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
@@ -267,11 +268,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         return self
 
     def _fit_memory(self, X: Any, y: Any, sample_weight: Any, truth: Any, reporter: Reporter) -> None:
-        given = X
-        X, labels = check_features(self, X, y)
-        check_finite(X)
-        answers = known_answers(truth, given, labels)
-        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True)
+        features, labels = check_features(self, X, y)
+        check_finite(features)
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            features, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True
+        )
         data = data_in_memory(training, self.cross_fit, self.init, fit_intercept=self.fit_intercept)
         weight = example_weights(training.weighing_disagreement, self.steepness) * training.sample_weight
         warn_if_few_effective(weight, self.n_features_in_)
@@ -318,15 +320,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
         classes, curriculum = data.sample.labels.classes, curriculum_of(self.curriculum, self.steepness)
         assert classes is not None
-        counted = check_class_weight(self.class_weight, classes)
-        counted = np.ones(len(classes)) if counted is None else counted
+        class_weight = weights_of_classes(self.class_weight, data.sample.labels, classes)
         model = model_of_annotators(self.annotator_model, data.labels)
         counting = counting_of(data.labels, data.sample.labels, independent=not self.errors_in_common)
-        easiness = Easiness(data.disagreement, float(self.steepness))
-        weights = RoundWeights(data.chunks, easiness, counted, curriculum, check_seed(self.random_state))
+        easiness = easiness_of(data.disagreement, float(self.steepness))
+        weights = RoundWeights(data.chunks, easiness, class_weight, curriculum, check_seed(self.random_state))
         labels_fit = fit_labels(data.chunks, counting, model, tol=self.tol, report=reporter.rounds("labels"))
-        l2, chosen = data.features.variance, self.l2 == "auto"
-        l2 = l2 if chosen else data.features.penalty(float(self.l2))
+        chosen = self.l2 == "auto"
+        l2 = data.features.variance if chosen else data.features.penalty(float(self.l2))
         close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
         classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, self.tol))
         if chosen and data.rows.n_folds:
@@ -349,13 +350,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         return fit
 
     def _check_settings(self) -> None:
-        check_number("steepness", self.steepness)
+        check_settings(self)
         check_number("l2", self.l2, auto=True)
         check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_choice("errors_in_common", self.errors_in_common, (True, False))
-        check_rounds(self.max_rounds, self.tol)
-        check_annotator_model(self.annotator_model)
-        check_curriculum(self.curriculum)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("votes", "labels"))
         if check_whole("cross_fit", self.cross_fit, low=0) == 1:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from crowdwise._arrays import Floats
 from crowdwise._limits import L2_GRID, SCALING_EXAMPLES
-from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
+from crowdwise.crowd._disagreement import example_weights, pair_sums, scaled_pair_sums
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.posterior import OfChunk
 from crowdwise.em.with_features import FitData, Targets
@@ -18,7 +18,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks, Stored
-from crowdwise.rows.features import Rows, linear_scores
+from crowdwise.rows.features import linear_scores
 from crowdwise.rows.summary import DataSummary, first_of_sample
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
@@ -112,7 +112,8 @@ class FoldedLogistic:
         The largest that is tried is about the curvature of the loss, a quarter of the weight of all rows times the
         variance of an average feature; each goes on from the last, until held-out rows are predicted less well.
         """
-        models, losses, tried = self._of_sample(), list[float](), list[tuple[float, Floats]]()
+        models = replace(self.models, chunks=MemoryChunks([self.sample]))
+        losses, tried = list[float](), list[tuple[float, Floats]]()
         posterior, weight = targets(self.sample)
         models.set_targets(targets, weight)
         for l2 in float(weight.sum()) * variance / 4 * np.array(L2_GRID):
@@ -126,25 +127,12 @@ class FoldedLogistic:
         self.l2, self.models.theta = tried[int(np.argmin(losses))]
         self.models.set_l2(self.l2)
 
-    def _of_sample(self) -> SoftmaxModels:
-        return replace(self.models, chunks=_One(self.sample))
-
     def of_all_rows(self, targets: Targets) -> Floats:
         """Coefficients of one model of all rows, of shape (n_features + 1, n_outputs)."""
         rows = replace(self.rows, n_folds=0)
         begin = None if self.models.theta is None else self.models.theta.mean(axis=1, keepdims=True)
         model = SoftmaxModels(self.chunks, rows, self.models.sample, self.l2, begin)
         return model.fit(targets, targets(self.sample)[1], max_steps=_MOST_STEPS, tol=self.tol)[:, 0]
-
-
-@dataclass(eq=False)
-class _One:
-    """One chunk."""
-
-    chunk: Chunk
-
-    def total(self, task: Any) -> Any:
-        return task(self.chunk)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +150,18 @@ def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_interc
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
     fold = content_folds(training.rows, max(n_folds, 1))
     chunks = MemoryChunks.of(labels, weight, features.X, truth)
-    differs = training.weighing_disagreement
-    some = first_of_sample(training.rows, labels, SCALING_EXAMPLES)
-    at: Any = slice(None) if some is None else some
+    positions = first_of_sample(training.rows, labels, SCALING_EXAMPLES)
+    rows_of_sample: Any = slice(None) if positions is None else positions
+    stored = {"fold": fold, "disagreement": training.weighing_disagreement, "position": np.arange(len(labels))}
+    if not isinstance(init, str):
+        stored["init"] = _first_consensus(init, training)
     sample = Chunk(
-        labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
-    )
-    kept = {"fold": fold, "disagreement": differs, "position": np.arange(len(labels))}
-    for name, values in (kept if isinstance(init, str) else kept | {"init": _first_consensus(init, training)}).items():
+        labels if positions is None else labels[positions], weight[rows_of_sample], features.X[rows_of_sample],
+        None if truth is None else truth[rows_of_sample],
+        {name: (None, values[rows_of_sample]) for name, values in stored.items()},
+    )  # fmt: skip
+    for name, values in stored.items():
         chunks.put(name, values)
-        assert sample.memo is not None
-        sample.memo[name] = None, values[at]
     present = int(fold.max(initial=0)) + 1 if n_folds else 0
     rows = SoftmaxRows(
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
@@ -198,47 +187,25 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
     assert summary.classes is not None
     chunks.names = summary.active, summary.classes
     kept = summary.with_groups().in_order()
-    some = slice(None, SCALING_EXAMPLES)  # those that a fit in memory would take
-    sample = Chunk(kept.labels[some], kept.weight[some], kept.X[some], memo={}).among(*chunks.names)
-    features = sample_features(sample, fit_intercept=fit_intercept)
-    shift = features.shift if features.shift is None else features.rows.shift
+    first = slice(None, SCALING_EXAMPLES)  # those that a fit in memory would take
+    sample = Chunk(kept.labels[first], kept.weight[first], kept.X[first], memo={}).among(*chunks.names)
+    centred = fit_intercept and not sparse.issparse(sample.X)
+    features = replace(LogisticFeatures.of(sample.X, sample.weight, centred=centred), space=None)
     rows = SoftmaxRows(
-        summary.n_features, features.unit, shift, n_folds, telling_columns(sample.X), fit_intercept=fit_intercept
+        summary.n_features, features.unit, features.shift, n_folds, telling_columns(sample.X),
+        fit_intercept=fit_intercept,
     )  # fmt: skip
-    differs = PairDisagreement(summary.pairs, len(summary.classes))
+    pairs, n_classes = summary.pairs, len(summary.classes)
+
+    def differs(chunk: Chunk) -> Floats:
+        n_labels = chunk.labels.labels_per_example
+        return scaled_pair_sums(pair_sums(chunk.labels), n_labels, "observed", pairs, n_classes=n_classes)
+
     return LogisticData(chunks, sample, kept.labels, active, features, rows, differs)
 
 
-def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
-    """Unit and shift of features, from a sample of them; sparse ones are not shifted."""
-    if not sparse.issparse(sample.X):
-        features = LogisticFeatures.of(sample.X, sample.weight, centred=fit_intercept)
-        return LogisticFeatures(features.unit, features.rows, None, features.variance)
-    features = LogisticFeatures.of(sample.X, sample.weight, centred=False)
-    rows = Rows(sample.X / features.unit, np.zeros(sample.X.shape[1]), intercept=False)
-    return LogisticFeatures(features.unit, rows, None, features.variance)
-
-
-@dataclass(frozen=True)
-class PairDisagreement:
-    """The disagreement of examples, relative to the largest of all chunks."""
-
-    pairs: PairMoments
-    n_classes: int
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        n_labels = chunk.labels.labels_per_example
-        return scaled_pair_sums(pair_sums(chunk.labels), n_labels, "observed", self.pairs, n_classes=self.n_classes)
-
-
-@dataclass(frozen=True, eq=False)
-class Easiness:
+def easiness_of(disagreement: OfChunk, steepness: float) -> OfChunk:
     """Weights by disagreement."""
-
-    disagreement: Any
-    steepness: float
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        if self.steepness == 0:
-            return np.ones(len(chunk))
-        return chunk.keep("easiness", lambda: example_weights(self.disagreement(chunk), self.steepness), owner=self)
+    if steepness == 0:
+        return lambda chunk: np.ones(len(chunk))
+    return lambda chunk: chunk.keep("easiness", lambda: example_weights(disagreement(chunk), steepness))

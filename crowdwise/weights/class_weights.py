@@ -35,13 +35,13 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str
     return weights
 
 
-def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[Any]) -> Floats | str | None:
-    """What `class_weight` states of some classes; it may name others that the labels declare."""
+def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[Any]) -> Floats | str:
+    """What each of some classes counts, or "balanced"; `class_weight` may name others that the labels declare."""
     assert labels.classes is not None
     checked = check_class_weight(class_weight, labels.classes)
-    if checked is None or isinstance(checked, str):
-        return checked
-    return checked[encode_declared(classes, labels.classes).astype(np.intp)]
+    if checked is None:
+        return np.ones(len(classes))
+    return checked if isinstance(checked, str) else checked[encode_declared(classes, labels.classes).astype(np.intp)]
 
 
 def leading_shares(votes: Floats) -> Floats:
