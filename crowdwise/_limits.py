@@ -55,6 +55,8 @@ WITHOUT_TRUTHS_ODDS = 20.0
 # Known answers are no random draw if a distribution of theirs is further than this from that of the others, and
 # further than so many times what chance makes it differ (level .003).
 CHOSEN_DISTANCE, CHOSEN_NOISE = 0.4, 1.8
+# Known answers, and examples to compare them with, of which more make nothing surer.
+COMPARED_EXAMPLES = 5000
 
 # --- Logistic regression (logistic/fit). ---
 # Penalties to choose from, in units of the curvature of the loss, the simplest classifier first: beyond it only the

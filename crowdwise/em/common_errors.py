@@ -42,33 +42,35 @@ def residual_sums(
     A residual is a label less what is expected of its annotator: a vector of ones and zeros, or with `levels` a number,
     as errors of one level and of four are not the same.
     """
-    labels, of_label, copies, answers, given = chunk.keep("residual labels", lambda: _some(chunk, counting, step))
-    answers_squared, given_squared = answers.power(2), given.power(2)
+    labels, of_label, copies, answers, who_labelled = chunk.keep(
+        "residual labels", lambda: _thinned(chunk, counting, step)
+    )
+    answers_squared, weights_squared = answers.power(2), who_labelled.power(2)
     codes = np.eye(counting.n_classes) if levels is None else levels[:, np.newaxis]
-    some, who, left, right = slice(None, None, step), labels.annotator_index, copies.left, copies.right
+    every, annotator, left, right = slice(None, None, step), labels.annotator_index, copies.left, copies.right
     of_pair = labels.example_index[left]
     shared = 2 * copies.share * of_label[left] * of_label[right]  # as far as two share a vote they are no two
-    votes, posterior, weight = counting.votes(chunk)[some] @ codes, posterior[some], weight[some]
+    votes, posterior, weight = counting.votes(chunk)[every] @ codes, posterior[every], weight[every]
     products, scale = np.zeros((2, len(votes)))
     for k in range(posterior.shape[1]):
         expected = confusion[:, k] @ codes
         length = np.einsum("ld,ld->l", expected, expected)
         off = (codes**2).sum(axis=1) - 2 * expected @ codes.T + length[:, np.newaxis]  # squared, of every answer
         spread = np.sqrt(np.maximum(np.einsum("lc,lc->l", confusion[:, k], off), 0.0))
-        away = votes - given @ expected
+        away = votes - who_labelled @ expected
         together = np.einsum("id,id->i", away, away)
         alone = answers_squared @ off.ravel()
-        scales = (given @ spread) ** 2 - given_squared @ spread**2
+        scales = (who_labelled @ spread) ** 2 - weights_squared @ spread**2
         if len(left):
-            one, other = (codes[labels.values[at]] - expected[who[at]] for at in (left, right))
-            together -= np.bincount(of_pair, shared * np.einsum("pd,pd->p", one, other), len(votes))
-            scales -= np.bincount(of_pair, shared * spread[who[left]] * spread[who[right]], len(votes))
+            residuals = [codes[labels.values[side]] - expected[annotator[side]] for side in (left, right)]
+            together -= np.bincount(of_pair, shared * np.einsum("pd,pd->p", *residuals), len(votes))
+            scales -= np.bincount(of_pair, shared * spread[annotator[left]] * spread[annotator[right]], len(votes))
         products += posterior[:, k] * (together - alone)
         scale += posterior[:, k] * scales
     return Sums(product=float(weight @ products), scale=float(weight @ scale), square=float(weight @ products**2))
 
 
-def _some(chunk: Chunk, counting: Counting, step: int) -> tuple[CrowdLabels, Floats, LabelPairs, Any, Any]:
+def _thinned(chunk: Chunk, counting: Counting, step: int) -> tuple[CrowdLabels, Floats, LabelPairs, Any, Any]:
     """Labels of every so many examples, what they count, which share a vote, and two matrices of what they count."""
     if step == 1:
         labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)

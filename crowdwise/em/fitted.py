@@ -138,17 +138,17 @@ class FittedAnnotators:
         counted = np.where(np.isnan(self.confusion[:, 0, 0]), 0, n_labels)  # none, if all are on examples of weight 0
         flags = flag_annotators(labels, agreement, counted, None if self.sharing.given else self.sharing)
         labelled = np.flatnonzero(labels.labels_per_example)
-        some = labels[labelled[:: max(1, len(labelled) // ENOUGH_EXAMPLES)]]
-        n_votes = number_of_votes(some, self.sharing.label_weights(some), self.merit)
-        nothing = self.as_consensus(labels.examples[:0], np.zeros((0, len(self.classes))))
+        sample = labels[labelled[:: max(1, len(labelled) // ENOUGH_EXAMPLES)]]
+        n_votes = number_of_votes(sample, self.sharing.label_weights(sample), self.merit)
+        no_examples = self.as_consensus(labels.examples[:0], np.zeros((0, len(self.classes))))
         return FitResults(
             self.annotators,
             n_labels,
             self.expertise,
             self.accuracy,
             flags,
-            nothing,
-            nothing,
+            no_examples,
+            no_examples,
             offset,
             spread,
             rank_correlation,
@@ -236,14 +236,14 @@ def fitted_annotators(labels: CrowdLabels, active: Bools, fit: LabelsOnlyFit) ->
     counting = fit.posterior.counting
     common, measured = 0.0, False
     if not counting.independent:
-        per_class = fit.n_labels / (len(fit.merit) * counting.n_classes)
+        per_class = float(fit.class_counts.sum()) / (len(fit.merit) * counting.n_classes)
         common = has_common_errors(fit.correlation, fit.correlation_error, per_class)
         measured = common < _MEASURED
     merit = np.full(len(active), fit.merit.mean())
     merit[active] = fit.merit
     position = np.where(active, np.cumsum(active) - 1, -1)
     return FittedAnnotators(
-        labels.annotators, labels.classes, fit.annotators.among(active), fit.class_prior, merit,
+        labels.annotators, labels.classes, fit.posterior.annotators.among(active), fit.class_prior, merit,
         labels.scale, counting.sharing.at(position), Discount(common, measured), fit.comparable,
         choices=_choices(fit, common, measured),
     )  # fmt: skip
@@ -260,8 +260,8 @@ def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice,
         "discount for correlated errors", common, fit.correlation,
         reason="estimated from the labels" if measured else "assumed, as on public crowds: these labels do not show it",
     )  # fmt: skip
-    beyond = "errors look correlated, so votes are trusted more" if fit.anchor else "errors do not look correlated"
-    anchor = Choice("weight of the vote shares", fit.anchor, fit.correlation, reason=beyond)
+    why = "errors look correlated, so votes are trusted more" if fit.anchor else "errors do not look correlated"
+    anchor = Choice("weight of the vote shares", fit.anchor, fit.correlation, reason=why)
     return copies, errors, anchor
 
 
@@ -272,10 +272,11 @@ def calibrated(
     known = training.known
     if known is None:
         return fitted, proba, None
-    found = calibrate(proba, training.used_labels, known)
-    chosen = chosen_classes(found.held_out, fitted.scale.consensus, fitted.levels)
-    check = check_classes(found.held_out, known.answers, chosen, at_random=found.representative)
-    return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.used_labels), check
+    by_truth = calibrate(proba, training.used_labels, known)
+    chosen = chosen_classes(by_truth.held_out, fitted.scale.consensus, fitted.levels)
+    check = check_classes(by_truth.held_out, known.answers, chosen, at_random=by_truth.representative)
+    fitted = replace(fitted, calibration=by_truth.calibration)
+    return fitted, by_truth.calibration.apply(proba, training.used_labels), check
 
 
 def fit_results(

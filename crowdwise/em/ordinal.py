@@ -65,9 +65,9 @@ class Ordinal:
             if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all() or len(set(self.levels)) < len(levels):
                 raise ValueError(f"levels must be finite numbers, all different; got {self.levels!r}.")
 
-    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
+    def crowd(self, counts: Floats, class_counts: Floats | None = None) -> Floats:
         """The matrix of all labels together, drawn towards one in which only the distance from the truth counts."""
-        return drawn_to_distances(with_assumed(counts.sum(axis=0), given))
+        return drawn_to_distances(with_assumed(counts.sum(axis=0), class_counts))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -109,13 +109,13 @@ def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
     `powers` of (4, n_classes, n_classes) are the distances of the label from the truth, to the power of 1, 2, 3 and 4.
     """
     total, features = counts.sum(axis=-1), powers[:2]
-    wanted = np.einsum("nkc,fkc->nf", counts, features)
+    observed = np.einsum("nkc,fkc->nf", counts, features)
     tilt = np.zeros((len(counts), 2))
     log_confusion = _normal(base)
     value = np.einsum("nkc,nkc->n", counts, log_confusion)
     for _ in range(_MOST_STEPS):
         expected, information = _derivatives(np.exp(log_confusion), total, powers)
-        gradient = wanted - expected
+        gradient = observed - expected
         step = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
         if (np.einsum("nf,nf->n", gradient, step) <= _NEGLIGIBLE_GAIN * (1 + total.sum(axis=1))).all():
             # The last step is too small to be seen in the likelihood, and doubles the number of right digits.

@@ -136,18 +136,18 @@ class Annotators:
         cls,
         counts: Floats,
         model: AnnotatorModel,
-        given: Floats | None = None,
+        class_counts: Floats | None = None,
         compared: Floats | None = None,
         *,
         with_classifier: bool = False,
     ) -> Annotators:
         """Estimated from how often each gave every answer to examples of every class.
 
-        `given` is how often each class was given, if counts are of some labels only; `compared` the share of each
-        annotator's labels that can be compared with those of others. As to the rest they answer as the crowd does, or
-        as those who are drawn towards it if a classifier can judge them; unless the model does that by itself.
+        `class_counts` is how often each class was given, if counts are of some labels only; `compared` the share of
+        each annotator's labels that can be compared with those of others. As to the rest they answer as the crowd does,
+        or as those who are drawn towards it if a classifier can judge them; unless the model does that by itself.
         """
-        crowd = model.crowd(counts, given)
+        crowd = model.crowd(counts, class_counts)
         confusion = model.estimate(counts, crowd)
         if compared is None or (compared == 1).all():
             return cls(confusion, crowd)

@@ -219,7 +219,7 @@ def only_votes(
     if not only.any():
         return consensus
     votes, scores, weight = counting.votes(sample)[only], scores_of(sample)[only], sample.weight[only]
-    frequency = labels_fit.given / labels_fit.n_labels
+    frequency = labels_fit.class_counts / labels_fit.class_counts.sum()
     chance, seen, agreed = float(frequency @ frequency), labels_fit.n_compared, labels_fit.n_agreed
     right = np.array(_SHARES_RIGHT)
     agree = chance + (1 - chance) * right**2

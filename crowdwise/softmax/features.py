@@ -68,8 +68,8 @@ class LogisticFeatures:
 
     def spread(self) -> Floats:
         """The size of every feature in its unit."""
-        some = self.rows.X[:101]
-        return np.ones(some.shape[1]) if sparse.issparse(some) else np.abs(some - self.rows.shift).max(axis=0)
+        sample = self.rows.X[:101]
+        return np.ones(sample.shape[1]) if sparse.issparse(sample) else np.abs(sample - self.rows.shift).max(axis=0)
 
 
 def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Floats, Floats, Floats | None]:
