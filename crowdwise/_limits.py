@@ -24,6 +24,8 @@ START_POWER = 2.0
 FEW_COMPARED = 0.5
 # Rounds: more help where errors are independent, and harm where they are shared or where annotators are weak.
 LABEL_ROUNDS = 2
+# Rounds over labels at most, where they go on to convergence.
+MOST_LABEL_ROUNDS = 1000
 # Labels of the crowd's quality added to every row of an annotator's matrix.
 CROWD_STRENGTH = 4.0
 # Before any label is seen, annotators are right so often beyond guessing; that counts as so many labels of the crowd.
@@ -83,6 +85,8 @@ N_FOLDS = 5
 EASIEST_SHARE = 0.25
 
 # --- Labels and a classifier (em/with_features). ---
+# Shares of labels that are tried as right beyond guessing, to judge the only vote of an example.
+SHARES_RIGHT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 # Fits of the classifier, each to a better consensus: one loses on weak crowds, three lose where errors are shared.
 FEATURE_ROUNDS = 2
 # Share added to the frequency of a class before offsets are estimated: no offset is learned for rarer classes.

@@ -72,8 +72,8 @@ def fit_scaling(scores: Floats, log_likelihood: Floats, weight: Floats, *, offse
     Scores, of models that have not seen the example, and logarithms of the probability of labels are of (n_examples,
     n_classes).
     """
-    some = slice(None, None, max(1, len(scores) // SCALING_EXAMPLES))
-    scores, log_likelihood, weight = scores[some], log_likelihood[some], weight[some]
+    every = slice(None, None, max(1, len(scores) // SCALING_EXAMPLES))
+    scores, log_likelihood, weight = scores[every], log_likelihood[every], weight[every]
     curve = _TemperatureCurve.of(scores, log_likelihood, weight)
     temperature, offset = curve.best(), np.zeros(scores.shape[1])
     share = weight / weight.sum()
@@ -138,14 +138,16 @@ class _TemperatureCurve:
         return mean, np.einsum("ki,ki,ki->i", proba, self.scores, self.scores) - mean**2
 
 
-def _top(at: Callable[[float], tuple[float, float]], where: float) -> float:
+def _top(derivatives: Callable[[float], tuple[float, float]], where: float) -> float:
     """Where a slope changes from up to down: Newton's method between the places where it is known to be either."""
     low, high = _SMALLEST, _LARGEST
     where = min(max(where, low), high)
     while high - low > _EXACTLY:
-        slope, bend = at(where)
+        slope, curvature = derivatives(where)
         low, high = (where, high) if slope > 0 else (low, where)
-        step = float(np.clip(-slope / bend, -_LONGEST, _LONGEST) if bend < 0 else np.copysign(_LONGEST, slope))
+        step = float(np.copysign(_LONGEST, slope))
+        if curvature < 0:
+            step = float(np.clip(-slope / curvature, -_LONGEST, _LONGEST))
         if abs(step) < _EXACTLY:
             return where + step
         where = where + step if low < where + step < high else (low + high) / 2

@@ -24,8 +24,8 @@ from crowdwise.labels.scale import ScaleName, is_known
 from crowdwise.labels.truth import Known
 from crowdwise.results.consensus import Consensus
 
-# Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
-_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
+# Weights beyond this, or below one over it, lose digits or overflow when they are squared; they are rescaled.
+_LARGEST_WEIGHT = 1e50
 # An example that counts less than this share of the heaviest one takes no part.
 _NEGLIGIBLE_WEIGHT = 1e-30
 
@@ -262,7 +262,7 @@ def check_sample_weight(
         problem = "Negative values in data passed to `sample_weight`" if weight[row] < 0 else "not finite"
         raise ValueError(f"sample_weight must be finite and at least 0 ({problem}); got {weight[row]} for row {row}.")
     largest = weight.max(initial=0.0)
-    if largest > 0 and not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+    if largest > 0 and not 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
         if not rescale:
             raise ValueError(
                 f"the largest sample_weight of this block is {largest:.2g}, and sums of the squares of such weights "

@@ -92,7 +92,7 @@ def aggregate(
     if crowd.classes is None:
         if steepness or annotator_model is not None:
             raise ValueError("steepness and annotator_model are for classes, and these labels are numbers.")
-        raters = fit_ratings(crowd, max_rounds=max_rounds or 1000, tol=tol, report=reporter.rounds("ratings"))
+        raters = fit_ratings(crowd, max_rounds=max_rounds, tol=tol, report=reporter.rounds("ratings"))
         reporter.done()
         return rating_results(training, raters)
     model = model_of_annotators(annotator_model, crowd)

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Floats
+from crowdwise._arrays import ROUNDING, Floats
 from crowdwise._limits import (
     CROWD_STRENGTH,
     ENOUGH_EXAMPLES,
     FEW_COMPARED,
     LABEL_ROUNDS,
     LEAST_MERIT,
+    MOST_LABEL_ROUNDS,
     START_POWER,
     USUAL_CORRELATION,
 )
@@ -31,11 +32,6 @@ from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior, shares_of
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
-
-# Rounds at most, where they go on to convergence.
-_MOST_ROUNDS = 1000
-# Shares below this are nothing but rounding.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +94,7 @@ def fit_labels(
     sums, anchor, residual = tally(chunks, counting, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
     step = max(1, -(-int(first.n_examples) // ENOUGH_EXAMPLES))
     objective, change = list[float](), np.inf
-    most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
+    most = max_rounds or (MOST_LABEL_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
         counts = used.counts
@@ -196,7 +192,7 @@ def _first_sums(chunk: Chunk, counting: Counting, usual: Floats) -> Sums:
         np.maximum(votes_of_others, 0.0, out=votes_of_others)
     chance = np.clip(_same_by_chance(chunk, counting, usual), 0.0, others)
     counted = np.repeat(chunk.weight, n_labels) * of_label
-    compared = labels._sum_per_annotator(np.where(others > _ROUNDING, counted, 0.0))
+    compared = labels._sum_per_annotator(np.where(others > ROUNDING, counted, 0.0))
     counted /= np.repeat(np.maximum(n_votes, np.finfo(np.float64).tiny), n_labels)
     for votes_of_others in (others, same, chance):
         votes_of_others *= counted
@@ -242,7 +238,7 @@ def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
     comparable = bool(sums.compared.sum() > 0)
     by_chance = float(sums.chance.sum() / max(sums.seen.sum(), np.finfo(np.float64).tiny))
     above_chance, possible = sums.agreed - sums.chance, (1 - by_chance) * sums.seen
-    if possible.sum() <= _ROUNDING * sums.compared.sum():
+    if possible.sum() <= ROUNDING * sums.compared.sum():
         return np.ones(len(above_chance)), comparable
     mean = max(float(above_chance.sum() / possible.sum()), LEAST_MERIT)
     more = (1 - by_chance) / mean**2

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from crowdwise._arrays import Floats
+from crowdwise._arrays import ROUNDING, Floats
 from crowdwise._checks import check_number
 from crowdwise.em.confusion import Abstaining, AnnotatorModel, check_annotator_model, with_assumed
 from crowdwise.labels.crowd_labels import CrowdLabels
 
-# Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.
-_MOST_STEPS, _MOST_HALVINGS, _NEGLIGIBLE_GAIN = 100, 40, 1e-12
+# Newton's steps are halved at most so often; they end when one promises to gain nothing but rounding.
+_MOST_STEPS, _MOST_HALVINGS = 100, 40
 # Labels that are added to every row of the crowd's matrix, as if only the distance from the truth counted.
 _LABELS_BY_DISTANCE = 200.0
 # Smaller than this, relative to the other, is a direction in which nothing is known.
@@ -117,7 +117,7 @@ def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
         expected, information = _derivatives(np.exp(log_confusion), total, powers)
         gradient = observed - expected
         step = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
-        if (np.einsum("nf,nf->n", gradient, step) <= _NEGLIGIBLE_GAIN * (1 + total.sum(axis=1))).all():
+        if (np.einsum("nf,nf->n", gradient, step) <= ROUNDING * (1 + total.sum(axis=1))).all():
             # The last step is too small to be seen in the likelihood, and doubles the number of right digits.
             return _normal(base + np.einsum("nf,fkc->nkc", tilt + step, features))
         for _ in range(_MOST_HALVINGS):

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from crowdwise._arrays import Floats, FrozenArrays
-from crowdwise._limits import CROWD_STRENGTH, SLOPE_SPREAD
+from crowdwise._limits import CROWD_STRENGTH, MOST_LABEL_ROUNDS, SLOPE_SPREAD
 from crowdwise._progress import Report
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
@@ -180,7 +180,7 @@ def rating_results(training: TrainingSet, raters: Raters) -> FitResults:
 
 
 def fit_ratings(
-    labels: CrowdLabels, *, max_rounds: int = 1000, tol: float = 1e-5, report: Report | None = None
+    labels: CrowdLabels, *, max_rounds: int | None = None, tol: float = 1e-5, report: Report | None = None
 ) -> Raters:
     """Estimate true ratings and annotators together.
 
@@ -192,7 +192,7 @@ def fit_ratings(
     before = raters.consensus(standard)[0]
     objective: list[float] = []
     change = np.inf
-    while change > tol and len(objective) < max_rounds:
+    while change > tol and len(objective) < (max_rounds or MOST_LABEL_ROUNDS):
         objective.append(_log_likelihood(raters, standard) - np.log(unit))
         raters = _regressed(raters, standard)
         now = raters.consensus(standard)[0]

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Bools, Floats
 from crowdwise._checks import check_choice, check_number, check_rounds
-from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, FEATURE_ROUNDS
+from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, FEATURE_ROUNDS, SHARES_RIGHT
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, calibrated, fit_results, fitted_annotators
@@ -32,9 +32,6 @@ from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, Stored
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, checked_weights
-
-# Shares of labels that are tried as right beyond guessing.
-_SHARES_RIGHT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 def check_settings(estimator: Any) -> None:
@@ -221,7 +218,7 @@ def only_votes(
     votes, scores, weight = counting.votes(sample)[only], scores_of(sample)[only], sample.weight[only]
     frequency = labels_fit.class_counts / labels_fit.class_counts.sum()
     chance, seen, agreed = float(frequency @ frequency), labels_fit.n_compared, labels_fit.n_agreed
-    right = np.array(_SHARES_RIGHT)
+    right = np.array(SHARES_RIGHT)
     agree = chance + (1 - chance) * right**2
     of_others = agreed * np.log(agree) + (seen - agreed) * np.log(np.maximum(1 - agree, np.finfo(np.float64).tiny))
     of_others += ASSUMED_LABELS * (ASSUMED_RIGHT * np.log(right) + (1 - ASSUMED_RIGHT) * np.log(1 - right))

@@ -186,9 +186,9 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
     active = summary.labels_per_annotator > 0
     assert summary.classes is not None
     chunks.names = summary.active, summary.classes
-    kept = summary.with_groups().in_order()
+    rows_kept = summary.with_groups().in_order()
     first = slice(None, SCALING_EXAMPLES)  # those that a fit in memory would take
-    sample = Chunk(kept.labels[first], kept.weight[first], kept.X[first], memo={}).among(*chunks.names)
+    sample = Chunk(rows_kept.labels[first], rows_kept.weight[first], rows_kept.X[first], memo={}).among(*chunks.names)
     centred = fit_intercept and not sparse.issparse(sample.X)
     features = replace(LogisticFeatures.of(sample.X, sample.weight, centred=centred), space=None)
     rows = SoftmaxRows(
@@ -201,7 +201,7 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
         n_labels = chunk.labels.labels_per_example
         return scaled_pair_sums(pair_sums(chunk.labels), n_labels, "observed", pairs, n_classes=n_classes)
 
-    return LogisticData(chunks, sample, kept.labels, active, features, rows, differs)
+    return LogisticData(chunks, sample, rows_kept.labels, active, features, rows, differs)
 
 
 def easiness_of(disagreement: OfChunk, steepness: float) -> OfChunk:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise._arrays import Codes, Floats
+from crowdwise._arrays import ROUNDING, Codes, Floats
 from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 from crowdwise.softmax.curvature import curvature, factored, solver
@@ -212,7 +212,7 @@ class SoftmaxModels:
     def _total(self) -> Floats:
         """The weight of each model's rows; rounding leaves nothing where there is nothing."""
         total = self._of_models[-1, :, 0]
-        return np.where(total > 1e-12 * total.max(initial=0.0), total, 0.0)
+        return np.where(total > ROUNDING * total.max(initial=0.0), total, 0.0)
 
     def _normalisers(self, theta: Floats) -> tuple[Floats, Floats]:
         """The part of the losses that depends on coefficients and weights alone, and its slope: one pass."""

@@ -42,9 +42,9 @@ class Representativeness:
         columns = np.column_stack([proba.max(axis=1), proba])
         known, others = columns[at], columns[rest]
         distance = np.array([_distance(*pair) for pair in zip(known.T, others.T, strict=True)])
-        given = proba.max(axis=0) > 0  # a class that no one gave has no probability to compare with
+        is_given = proba.max(axis=0) > 0  # a class that no one gave has no probability to compare with
         answered = np.bincount(answers, minlength=proba.shape[1]) / len(answers)
-        distance[1:] = np.maximum(distance[1:], np.where(given, answered - others[:, 1:].mean(axis=0), 0.0))
+        distance[1:] = np.maximum(distance[1:], np.where(is_given, answered - others[:, 1:].mean(axis=0), 0.0))
         largest = int(np.argmax(distance))
         limit = max(CHOSEN_DISTANCE, CHOSEN_NOISE * float(np.sqrt(1 / len(known) + 1 / len(others))))
         mean = known[:, largest].mean() if largest == 0 else max(known[:, largest].mean(), answered[largest - 1])

@@ -184,9 +184,9 @@ def stored_keys(X: Any, seed: int) -> Keys:
     return _stir(_stir(key))
 
 
-def joint_keys(one: Keys, other: Keys) -> Keys:
+def joint_keys(first: Keys, second: Keys) -> Keys:
     """Keys of two things together."""
-    return _stir(one + _stir(other))
+    return _stir(first + _stir(second))
 
 
 def _row_keys(X: Any, seed: int) -> Keys:
