@@ -23,6 +23,7 @@ from crowdwise.em.estimators import (
     EstimatorFolds,
     EstimatorModels,
     Learner,
+    check_numbers,
     class_scores,
     has_probabilities,
     probabilities_by_class,
@@ -309,6 +310,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_settings(self)
         reporter = Reporter("CrowdClassifier", self.verbose, on_round)
         X, labels = align(indexable(X)[0], check_y(self, y))
+        check_numbers(X, self._base())
         answers = known_answers(truth, X, labels)
         training = TrainingSet.of(
             X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True
@@ -406,6 +408,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _asked(self, X: Any, method: str) -> Array:
         """What the fitted estimator answers for examples."""
         check_is_fitted(self)
+        check_numbers(X, self._base())
         return np.asarray(getattr(self.estimator_, method)(X))
 
     @with_places_of_nan
@@ -431,4 +434,5 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, crowd = align(indexable(X)[0], as_labels(labels))
+        check_numbers(X, self._base())
         return self.fitted_.consensus(X, with_ids_of(X, crowd), use_model=use_model)

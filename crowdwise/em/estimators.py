@@ -70,6 +70,15 @@ def weight_parameter(estimator: Any) -> str:
     return name + "sample_weight"
 
 
+def check_numbers(X: Any, estimator: Any) -> None:
+    """Raise with the places of NaN or infinity in numeric features, unless the estimator takes them."""
+    first = estimator
+    while isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    if hasattr(first, "__sklearn_tags__") and not get_tags(first).input_tags.allow_nan:
+        _check_finite_features(X, nan=True)
+
+
 def with_places_of_nan(method: Method) -> Method:
     """A method of X in which an estimator's complaint about NaN or infinity, if it has one, comes with the places.
 
