@@ -11,7 +11,9 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.integer]
 Positions = NDArray[np.intp]
 
-# A difference this small beside the numbers it is left of is nothing but rounding.
+# Numbers that differ by less than this share of their range are equal but for rounding, which decides nothing.
+TIED = 1e-9
+# Sums and shares that are smaller than this, relative to what they are of, are nothing but rounding.
 ROUNDING = 1e-12
 
 

@@ -37,6 +37,8 @@ START_POWER = 2.0
 FEW_COMPARED = 0.5
 # Rounds: more help where errors are independent, and harm where they are shared or where annotators are weak.
 LABEL_ROUNDS = 2
+# Rounds over labels at most, where they go on to convergence.
+MOST_LABEL_ROUNDS = 1000
 # Labels of the crowd's quality added to every row of an annotator's matrix.
 CROWD_STRENGTH = 4.0
 # Before any label is seen, annotators are right so often beyond guessing; that counts as so many labels of the crowd.
@@ -48,7 +50,7 @@ USUAL_CORRELATION = 0.04
 # Standard deviation of slopes around one before any rating is seen: .1 to .5 give the same errors on simulated crowds.
 SLOPE_SPREAD = 0.25
 
-# --- Stated probabilities (em/discount). ---
+# --- Stated probabilities (em/common_errors). ---
 # n labels count as n^(1 - b) independent ones if errors are in common as on public crowds.
 DISCOUNT = 0.7
 # With so many labels per annotator and class, half of the residual correlation is what the fit has overfitted.
@@ -68,6 +70,8 @@ WITHOUT_TRUTHS_ODDS = 20.0
 # Known answers are no random draw if a distribution of theirs is further than this from that of the others, and
 # further than so many times what chance makes it differ (level .003).
 CHOSEN_DISTANCE, CHOSEN_NOISE = 0.4, 1.8
+# Known answers, and examples to compare them with, of which more make nothing surer.
+COMPARED_EXAMPLES = 5000
 
 # --- Logistic regression (logistic/fit). ---
 # Penalties to choose from, in units of the curvature of the loss, the simplest classifier first: beyond it only the
@@ -86,12 +90,16 @@ LEAST_MODEL_ERROR = 0.02
 # --- Samples and folds (rows/, weights/, ridge/fitted). ---
 # Examples that are enough for a temperature, a ranking, or folds of nearly equal size that are drawn independently.
 ENOUGH_EXAMPLES = 20_000
+# Examples that are enough for the penalty of a classifier, and for the temperature and offsets of its scores.
+SCALING_EXAMPLES = 10_000
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
 # Examples are called easy from the lowest disagreement upwards until they are this share of all.
 EASIEST_SHARE = 0.25
 
 # --- Labels and a classifier (em/with_features). ---
+# Shares of labels that are tried as right beyond guessing, to judge the only vote of an example.
+SHARES_RIGHT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 # Fits of the classifier, each to a better consensus: one loses on weak crowds, three lose where errors are shared.
 FEATURE_ROUNDS = 2
 # Share added to the frequency of a class before offsets are estimated: no offset is learned for rarer classes.

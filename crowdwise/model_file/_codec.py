@@ -42,7 +42,7 @@ _RECORDS = {
     "Consensus": "results.consensus",
     "CrowdLabels": "labels.crowd_labels",
     "DataSummary": "rows.summary",
-    "Discount": "em.discount",
+    "Discount": "em.common_errors",
     "Fading": "weights.curricula",
     "FitResults": "results.fit_results",
     "FittedAnnotators": "em.fitted",

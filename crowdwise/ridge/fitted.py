@@ -16,10 +16,10 @@ from crowdwise._limits import ENOUGH_EXAMPLES, LEAST_MODEL_ERROR, SMALLEST_ERROR
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
+from crowdwise.em.fitted import FittedAnnotators, sharing_of
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.posterior import Counting
-from crowdwise.em.with_features import RoundWeights, Targets, VoteShares, fit_with_features
+from crowdwise.em.with_features import FitData, RoundWeights, Targets, fit_with_features, results_with_features
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -193,16 +193,11 @@ def _class_results(
     counting = Counting(len(training.classes), sharing)
     labels_fit = fit_labels(some, counting, Shared())
     weights = RoundWeights(some, lambda chunk: np.ones(len(chunk)), np.ones(len(training.classes)))
-    found = fit_with_features(
-        some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
-        start=VoteShares(counting),
-    )  # fmt: skip
-    annotators = annotators_with_features(
-        replace(training.labels, scale=NOMINAL), training.active, labels_fit, some, found
-    )
-    fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
-    annotators, results = fit_results(training, fitted, chunks, found, **of_fit)
-    return replace(fitted, annotators=annotators), results
+    data_of_classes = FitData(some, some.chunks[0], replace(training.labels, scale=NOMINAL), training.active)
+    class_fit = fit_with_features(data_of_classes, labels_fit, _StoredScores(), weights, Shared())
+    fitted = replace(fitted, annotators=class_fit.annotators, scaling=class_fit.scaling)
+    results = results_with_features(training, chunks, class_fit, fitted.log_prior, fit.weights.steepness)
+    return replace(fitted, annotators=results.fitted), replace(results, **of_fit)
 
 
 def _some(labels: CrowdLabels) -> slice:

@@ -96,7 +96,7 @@ def test_large_offsets_give_what_a_fit_in_memory_gives(in_rounds):
 @pytest.mark.parametrize("n_sampled", [150, 400])
 def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives(settings, n_sampled, set_constants):
     set_constants(summary, ENOUGH_EXAMPLES=n_sampled)
-    set_constants("crowdwise.logistic.fit", _ENOUGH=150)
+    set_constants("crowdwise.logistic.fit", SCALING_EXAMPLES=150)
     set_constants("crowdwise.weights.folds", ENOUGH_EXAMPLES=0)
     X, labels, _ = clear_crowd(3, n_examples=700)
     model = partial(CrowdLogisticClassifier, **FEW | settings)
