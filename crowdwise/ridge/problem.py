@@ -18,7 +18,7 @@ import numpy as np
 
 from crowdwise._arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.collect import row_sums, sum_by, values_from
+from crowdwise.ridge.collect import row_sums, sum_by
 from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
 from crowdwise.ridge.statistics import Precision, Statistics, Systems
@@ -204,7 +204,7 @@ class RowsProblem(Problem):
         count, n_cells = self.weights.sample_weight, self.n_folds if folds else 1
         cell = self.folds.fold if folds else np.zeros(len(total), dtype=np.intp)
         weight = (count if held_out else self.weights.product) * total
-        gram, cross = row_sums(self.data.rows, weight, values_from(target), target.shape[1], cell, n_cells)
+        gram, cross = row_sums(self.data.rows, weight, target.__getitem__, target.shape[1], cell, n_cells)
         check_squares(gram)
         present, labelled = (sum_by(cell, part, n_cells) for part in (count, count * total))
         return Systems(gram, cross, labelled, present)

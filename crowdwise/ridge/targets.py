@@ -81,10 +81,6 @@ class Targets:
             return np.asarray(values, dtype=np.float64)[..., np.newaxis] - self.centre
         return self.codebook.take(values, axis=0)
 
-    def write(self, codes: Array, out: Floats) -> None:
-        """Targets of a matrix of label values, of shape (n_rows, n_labels), as rows of `out`: label after label."""
-        out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
-
     def uncentred(self, scores: Floats) -> Floats:
         """Scores as the labels are."""
         return scores + self.centre if self.centre else scores

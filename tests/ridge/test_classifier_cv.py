@@ -238,12 +238,3 @@ def test_a_series_of_truth_is_matched_by_its_index():
     assert_array_equal(straight.cv_results_["criterion"], shuffled.cv_results_["criterion"])
     with pytest.raises(ValueError, match="400 of the examples that"):
         CrowdRidgeClassifierCV(cv=3).fit(frame, named, truth=series.rename(lambda name: name + "x"))
-
-
-def test_sorting_rows_piece_by_piece_changes_nothing(monkeypatch):
-    X, matrix = crowd(n_examples=300)
-    whole = CrowdRidgeClassifierCV((0.0, 2.0), cv=4).fit(X, labels_of(matrix))
-    monkeypatch.setattr("crowdwise.ridge.collect._SORT_ROWS", 70)
-    pieces = CrowdRidgeClassifierCV((0.0, 2.0), cv=4).fit(X, labels_of(matrix))
-    assert_allclose(pieces.cv_results_["coef"], whole.cv_results_["coef"], rtol=1e-10)
-    assert_allclose(pieces.cv_results_["held_out_error"], whole.cv_results_["held_out_error"], rtol=1e-10)
