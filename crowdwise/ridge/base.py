@@ -25,8 +25,7 @@ from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import IN_MEMORY, CrowdResultsMixin, all_or_nothing
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
-from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.rounds import RidgePath, Search, Settled, warn_if_undetermined
 from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
 from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
@@ -127,14 +126,14 @@ class RidgeModel(CrowdResultsMixin):
         return self._learn(path, reporter)
 
     def _data(
-        self, X: Any, labels: CrowdLabels, weight: Any, truth: Array | None, like: RidgeData | None = None
+        self, X: Any, labels: CrowdLabels, weight: Any, truth: Array | None, before: RidgeData | None = None
     ) -> RidgeData:
         """What is to be learned from."""
         training = TrainingSet.of(
             X, labels, weight, truth=truth, relative_to=self.relative_to, weighting=any(self._grid()[0]),
             one_class=True,
         )  # fmt: skip
-        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init, like=like)
+        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init, before=before)
 
     def _folds(self, data: RidgeData) -> Folds:
         """What examples are scored out of."""
@@ -390,7 +389,7 @@ class RidgeModel(CrowdResultsMixin):
         before = path.data.training
         labels = _of_same_examples(as_labels(labels, scale=self._scale), before.labels)
         known = known_answers(truth, before.X, labels)
-        data = model._data(before.X, labels, path.sample_weight, known, like=path.data)
+        data = model._data(before.X, labels, path.sample_weight, known, before=path.data)
         folds = path.folds if data.X is path.data.X and not model._is_splitter() else model._folds(data)
         return model._learn(path.relabelled(data, folds, tuned=self._tuned), model._reporter())
 

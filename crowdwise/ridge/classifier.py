@@ -17,8 +17,7 @@ from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.mixins import CrowdClassifierMixin
 from crowdwise.ridge.base import RidgeModel, flat
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import RidgePath, examples_to_rank, held_out_rankings
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_out_rankings
 from crowdwise.ridge.sums import check_folds
 from crowdwise.rows.features import check_new
 from crowdwise.weights.curricula import Curriculum

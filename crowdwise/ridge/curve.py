@@ -13,8 +13,8 @@ from crowdwise._limits import EASIEST_SHARE
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.results.fit_results import FitResults
-from crowdwise.ridge.path import LevelSums, RidgePath, examples_to_rank, held_out_rankings
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.levels import LevelSums
+from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_out_rankings
 from crowdwise.training_set import effective_examples
 
 # From equal weights to weights that leave little more than the unanimous examples.

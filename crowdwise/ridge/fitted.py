@@ -28,9 +28,8 @@ from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
-from crowdwise.ridge.path import RidgePath
 from crowdwise.ridge.problem import label_agreement
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.rounds import RidgePath, Settled
 from crowdwise.ridge.targets import Votes
 from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.rows.features import linear_scores

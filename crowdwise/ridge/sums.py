@@ -23,7 +23,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData, first_consensus
-from crowdwise.ridge.path import LevelSums
+from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed
 from crowdwise.ridge.targets import Targets, checked_span
 from crowdwise.rows.chunks import Chunk, recoded
@@ -318,7 +318,7 @@ def _data(sums: RidgeSums, sample: Sample, statistics: Statistics, relative_to: 
     far = distant_offset(sums.statistics.shift, spread) is not None
     rows = Rows(sample.X, statistics.shift, statistics.intercept, far)
     first = first_consensus(used, statistics.targets, sums.plan.init)
-    return RidgeData(training, sample.X, rows, None, statistics.targets, first)
+    return RidgeData(training, used, sample.X, rows, None, statistics.targets, first)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

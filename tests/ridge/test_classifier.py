@@ -158,7 +158,7 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
     for targets in (Targets.of(labels), Targets(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.0, 0.5, 1.0)):
         rows = Rows.of(X, intercept=True)
         first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
-        data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
+        data = RidgeData(TrainingSet.of(X, labels, None), labels, X, rows, None, targets, first)
         weights = RoundWeights(data, 2.0)
         choice = L2Choice(np.ones(1), False)
         problem = SumsProblem(data, choice, weights.first, data.sums(data.easiness(2.0)), None)

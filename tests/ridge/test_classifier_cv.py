@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 import crowdwise.ridge.data
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
-from crowdwise.ridge import path as ridge_path
+from crowdwise.ridge import rounds as ridge_rounds
 from crowdwise.ridge.classifier import PAPER_L2S
 from crowdwise.weights.folds import content_folds
 
@@ -96,7 +96,7 @@ def test_levels_of_disagreement_give_the_same_as_a_pass_for_every_steepness(miss
     X, matrix = crowd(missing=missing)
     settings = {"steepnesses": (0.0, 1.0, 5.0), "l2s": L2S, "cv": 4}
     by_level = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
-    monkeypatch.setattr(ridge_path, "MOST_CELLS", 0)
+    monkeypatch.setattr(ridge_rounds, "MOST_CELLS", 0)
     pass_by_pass = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
     for key in ("coef", "expertise", "held_out_error", "criterion"):
         assert_allclose(by_level.cv_results_[key], pass_by_pass.cv_results_[key], rtol=1e-8, atol=1e-9, err_msg=key)
