@@ -226,9 +226,9 @@ def solve_again(
     if by_fold and path.sums is not None and path.sums.n_folds < path.folds.n_folds:
         path.sums = None
     settings = model._settings_at(0.0, float(model.l2_ if l2 is None else l2))
-    search = model._new(settings)._search(path.data, model._reporter())
+    search = replace(model._new(settings)._search(), steepnesses=list(steepnesses), tuned=False)
     with one_blas_thread():
-        return path, path.solve(replace(search, steepnesses=list(steepnesses)))
+        return path, path.solve(search)
 
 
 def _from_sums(sums: LevelSums, fits: list[Settled]) -> list[Criterion]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._progress import SILENT, Reporter
 from crowdwise._threads import run_parallel
 from crowdwise.crowd._disagreement import distinct_levels
@@ -21,10 +21,10 @@ from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.problem import IterativeProblem, L2Choice, Problem, RowsProblem, SumsProblem, Weights
-from crowdwise.ridge.statistics import Precision
+from crowdwise.ridge.statistics import Precision, Statistics
 from crowdwise.ridge.targets import Votes
 from crowdwise.rows.features import check_finite
-from crowdwise.weights.class_weights import Leaders, class_weights
+from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 from crowdwise.weights.folds import Folds
 from crowdwise.weights.steepness import easiest_examples, ranking
@@ -201,18 +201,13 @@ class Search:
     steepnesses: Sequence[float]
     l2s: Floats
     curriculum: Curriculum
-    class_weight: Floats | str | None  # what the class of an example counts; a number each, or "balanced"
+    class_weight: Any  # what the class of an example counts: as in the settings
     random_state: Any  # the seed of a curriculum that draws
     max_rounds: int
     tol: float
     reporter: Reporter
-    tuned: bool = False  # whether held-out errors are wanted even if there is one l2 only
-    every_round: bool = True  # whether l2 is chosen in every round
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the weights of a round look at losses or at the consensus, so that no sums can be kept of them."""
-        return self.class_weight is not None or not self.curriculum.is_mixture
+    tuned: bool  # whether l2 is chosen over folds, or held-out errors are needed of one l2
+    every_round: bool  # whether l2 is chosen in every round
 
 
 @dataclass(eq=False)
@@ -266,76 +261,87 @@ class RidgePath:
 
     def solve(self, search: Search) -> list[Settled]:
         """The fit of every steepness, in their order."""
-        data, steepnesses, l2s = self.data, search.steepnesses, search.l2s
-        fold, n_folds = self.folds.fold, self.folds.n_folds
-        tuned = search.tuned or len(l2s) > 1
-        n_cells = 2 * n_folds if tuned else 1
-        route: Route = "sums" if self.of_more else choose_route(data, n_cells, needs_rows=search.needs_rows)
+        data, folds, steepnesses = self.data, self.folds, search.steepnesses
+        if search.class_weight is not None:
+            class_weight = check_class_weight(search.class_weight, data.training.classes)
+            is_one = isinstance(class_weight, np.ndarray) and (class_weight == 1).all()
+            search = replace(search, class_weight=None if is_one else class_weight)
+        # Weights of a round may look at losses or at the consensus: then no sums can be kept of them.
+        needs_rows = search.class_weight is not None or not search.curriculum.is_mixture
+        n_cells = 2 * folds.n_folds if search.tuned else 1
+        route: Route = "sums" if self.of_more else choose_route(data, n_cells, needs_rows=needs_rows)
         costly = route == "iterative" or (route == "rows" and not sums_are_cheap(data, n_cells))
-        plain = None
+        levels, plain = None, None
         if route != "sums":
             check_finite(data.training.X)
         else:
-            unweighted = tuned or (not isinstance(search.curriculum, Fixed) and max(steepnesses) > 0)
-            if not unweighted and not fits_in_memory(data, n_folds):
-                fold, n_folds = np.zeros(len(fold), dtype=np.int16), 1
+            unweighted = search.tuned or (not isinstance(search.curriculum, Fixed) and max(steepnesses) > 0)
+            if not unweighted and not fits_in_memory(data, folds.n_folds):
+                folds = Folds(np.zeros(len(data.labels), dtype=np.int16), 1)
             if self.sums is None and (len(steepnesses) > 1 or unweighted or self.by_level):
-                self.sums = self._sums_per_level(fold, n_folds)
+                self.sums = self._sums_per_level(folds)
+            levels = self.sums
             if unweighted:
-                plain = data.sums(None, fold, n_folds) if self.sums is None else self.sums.plain()
-        levels = self.sums if route == "sums" else None
-
-        def fit(steepness: float) -> Settled:
-            easiness = data.easiness(steepness) if levels is None else levels.easiness(steepness)
-            equally_easy = bool((easiness == 1).all())
-            choice = L2Choice(l2s, search.every_round and not costly)
-            new_weights = partial(
-                RoundWeights, data, steepness, search.curriculum, search.class_weight, search.random_state,
-                equally_easy=equally_easy,
-            )  # fmt: skip
-            weights = new_weights()
-            if route == "sums":
-                if equally_easy and plain is not None:
-                    easy = plain
-                else:
-                    easy = data.sums(easiness, fold, n_folds) if levels is None else levels.easy(steepness)
-                problem: Problem = SumsProblem(data, choice, weights.first, easy, plain)
-            else:
-                of_rows = IterativeProblem if route == "iterative" else RowsProblem
-                problem = of_rows(data, choice, weights.first, self.folds)
-            settled, problem = alternate(problem, weights, search.max_rounds, search.tol, search.reporter)
-            if costly and search.every_round and len(l2s) > 1:
-                chosen, choice.l2 = choice.l2, np.nan
-                problem.solve(settled.expertise)
-                if choice.l2 != chosen:
-                    settled, problem = alternate(
-                        problem, new_weights(), search.max_rounds, search.tol, search.reporter, after=settled
-                    )
-            return replace(self._finish(settled, problem, search), route=route)
-
+                plain = data.sums(None, folds.fold, folds.n_folds) if levels is None else levels.plain()
+        fit = partial(self._fit, search, route, costly, folds, levels, plain)
         # Without levels each reads the rows, on all cores.
         n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
         return list(run_parallel(fit, steepnesses, 0 if levels is None else n_multiplications))
 
-    def _sums_per_level(self, fold: Codes, n_folds: int) -> LevelSums | None:
+    def _sums_per_level(self, folds: Folds) -> LevelSums | None:
         """Sums for every steepness from one pass over the rows; None if levels of disagreement are too many."""
         levels, level = distinct_levels(self.data.training.weighing_disagreement)
-        n_cells = len(levels) * n_folds
+        n_cells = len(levels) * folds.n_folds
         if n_cells > MOST_CELLS or not fits_in_memory(self.data, n_cells):
             return None
-        return LevelSums(self.data.sums(None, level * n_folds + fold, n_cells), levels, n_folds, level)
+        sums = self.data.sums(None, level * folds.n_folds + folds.fold, n_cells)
+        return LevelSums(sums, levels, folds.n_folds, level)
 
-    def _finish(self, settled: Settled, problem: Problem, search: Search) -> Settled:
-        """What a fit keeps of its problem, with models that have not seen a fold for the final consensus."""
-        data, theta, choice, expertise = self.data, None, problem.choice, settled.expertise
-        agreement = problem.agreement(settled.theta) if data.training.labels.classes is None else None
-        if self.folds.n_folds > 1:
+    def _fit(
+        self,
+        search: Search,
+        route: Route,
+        costly: bool,
+        folds: Folds,
+        levels: LevelSums | None,
+        plain: Statistics | None,
+        steepness: float,
+    ) -> Settled:
+        """The fit of one steepness; where it is `costly`, l2 is chosen at the first and at the settled consensus."""
+        data = self.data
+        easiness = data.easiness(steepness) if levels is None else levels.easiness(steepness)
+        equally_easy = bool((easiness == 1).all())
+        new_weights = partial(
+            RoundWeights, data, steepness, search.curriculum, search.class_weight, search.random_state,
+            equally_easy=equally_easy,
+        )  # fmt: skip
+        weights, choice = new_weights(), L2Choice(search.l2s, search.every_round and not costly)
+        if route == "sums":
+            easy = plain if equally_easy else None
+            if easy is None:
+                easy = data.sums(easiness, folds.fold, folds.n_folds) if levels is None else levels.easy(steepness)
+            problem: Problem = SumsProblem(data, choice, weights.first, easy, plain)
+        else:
+            of_rows = IterativeProblem if route == "iterative" else RowsProblem
+            problem = of_rows(data, choice, weights.first, self.folds)
+        limits = search.max_rounds, search.tol, search.reporter
+        settled, problem = alternate(problem, weights, *limits)
+        if costly and search.every_round and len(search.l2s) > 1:
+            chosen, choice.l2 = choice.l2, np.nan
+            problem.solve(settled.expertise)
+            if choice.l2 != chosen:
+                settled, problem = alternate(problem, new_weights(), *limits, after=settled)
+        agreement = problem.agreement(settled.theta) if data.labels.classes is None else None
+        fold_theta = None
+        if self.folds.n_folds > 1:  # models that have not seen a fold, for the final consensus
             if problem.n_folds < self.folds.n_folds:
                 problem = RowsProblem(data, choice, settled.weights, self.folds)
-            theta = problem.fold_models(expertise)
+            fold_theta = problem.fold_models(settled.expertise)
             if search.tuned and len(search.l2s) == 1:  # nothing was chosen, so no error is known yet
-                choice.errors = problem.held_out_error(expertise, theta)
-        return replace(settled, l2=choice.l2, fold_theta=theta, held_out_error=choice.errors, agreement=agreement)
+                choice.errors = problem.held_out_error(settled.expertise, fold_theta)
+        return replace(
+            settled, l2=choice.l2, route=route, fold_theta=fold_theta, held_out_error=choice.errors, agreement=agreement
+        )
 
 
 def warn_if_undetermined(fit: Settled, data: RidgeData) -> None:
