@@ -42,8 +42,7 @@ from crowdwise.mixins import CrowdMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
-from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import check_finite, check_new
+from crowdwise.rows.features import check_finite, check_new, is_dask
 from crowdwise.rows.read import Blocks
 from crowdwise.rows.summary import DataSummary
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled

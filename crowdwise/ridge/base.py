@@ -28,8 +28,7 @@ from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.rounds import RidgePath, Search, Settled, warn_if_undetermined
 from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
 from crowdwise.rows.chunks import Chunk, chunks_of
-from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import check_new
+from crowdwise.rows.features import check_new, is_dask
 from crowdwise.rows.read import Blocks
 from crowdwise.training_set import (
     TrainingSet,

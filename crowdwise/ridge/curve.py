@@ -18,27 +18,7 @@ from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_ou
 from crowdwise.training_set import effective_examples
 
 # From equal weights to weights that leave little more than the unanimous examples.
-STEEPNESSES = (
-    0.0,
-    0.25,
-    0.5,
-    0.75,
-    1.0,
-    1.5,
-    2.0,
-    2.5,
-    3.0,
-    3.5,
-    4.0,
-    5.0,
-    6.0,
-    7.0,
-    8.0,
-    10.0,
-    12.0,
-    15.0,
-    20.0,
-)
+STEEPNESSES = tuple(round(k**2 / 18, 1) for k in range(20))
 
 # Its name, what it is, whether higher is better, and a value for every steepness.
 Criterion = tuple[str, str, bool, Floats]

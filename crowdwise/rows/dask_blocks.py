@@ -26,6 +26,7 @@ from crowdwise.exceptions import AlignmentError, DataError, WorkerError
 from crowdwise.labels._align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
+from crowdwise.rows.features import is_dask
 from crowdwise.rows.read import Block
 
 Result = TypeVar("Result")
@@ -36,12 +37,6 @@ _FAN_IN = 8
 # several columns each.
 _COPIES_OF_FEATURES, _COPIES_OF_LABELS = 2, 4
 _MEGABYTE = 1e6
-
-
-def is_dask(data: object) -> bool:
-    """Whether this is a Dask array, data frame or series; Dask is not imported for the answer."""
-    home = type(data).__module__.startswith(("dask.array.", "dask.dataframe."))
-    return home and hasattr(data, "to_delayed") and hasattr(data, "ndim")
 
 
 def _is_dask_frame(data: object) -> bool:

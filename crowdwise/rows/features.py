@@ -14,7 +14,6 @@ from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._text import count
 from crowdwise._threads import one_blas_thread, run_all, run_parallel, spans
 from crowdwise.exceptions import DataError
-from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.training_set import refuse_texts_and_times
 
 # A block of rows should stay in the cache while it is shifted, weighted and multiplied. In smaller blocks than this,
@@ -219,6 +218,12 @@ def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> 
         f"Input X contains {what}: {count(len(row), 'value')}, at {shown}{', ...' if len(row) > 5 else ''}. "
         "Fill them in or leave these examples out."
     )
+
+
+def is_dask(data: object) -> bool:
+    """Whether this is a Dask array, data frame or series; Dask is not imported for the answer."""
+    home = type(data).__module__.startswith(("dask.array.", "dask.dataframe."))
+    return home and hasattr(data, "to_delayed") and hasattr(data, "ndim")
 
 
 def check_new(estimator: Any, X: Any) -> Any:
