@@ -154,7 +154,6 @@ def _sums_of_blocks(
     n_features, n_columns = rows.n_features, rows.intercept + n_values
     gram, cross = np.zeros((n_features, n_features)), np.zeros((n_columns, n_features))
     of_first = np.zeros(n_columns)  # products with the column of ones
-    features = np.empty((0, n_features))
     for block in blocks:
         at = block if row_of is None else row_of[block]
         root = None if weight is None else np.sqrt(weight[at])
@@ -164,10 +163,8 @@ def _sums_of_blocks(
         columns[rows.intercept :] = values.T
         if root is not None:
             columns *= root
-        if len(features) < len(values):
-            features = np.empty((len(values), n_features))
         with _quiet():
-            x = rows.read(at, None if root is None else root[:, np.newaxis], features[: len(values)])
+            x = rows.read(at, root)
             products = x.T @ x
             gram += products if isinstance(products, np.ndarray) else products.toarray()
             cross += columns @ x

@@ -15,8 +15,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.statistics import Statistics
-from crowdwise.ridge.targets import Targets, Votes, majority_targets
-from crowdwise.rows.features import Rows, RowSpace, check_finite, check_gram, row_space
+from crowdwise.ridge.targets import Targets, Votes, first_consensus
+from crowdwise.rows.features import Rows, RowSpace, check_finite, check_squares, row_space
 from crowdwise.training_set import TrainingSet
 
 Route = Literal["sums", "rows", "iterative"]
@@ -112,7 +112,7 @@ class RidgeData:
             self.rows, self.labels, self.targets, first=self.first, easiness=easiness, sample_weight=weight,
             cell=cell, n_cells=n_cells,
         )  # fmt: skip
-        check_gram(sums.gram, self.training.X)
+        check_squares(sums.gram, self.training.X)
         return sums
 
     def sums_of(self, rows: Positions, cell: Codes) -> tuple[Statistics, Codes]:
@@ -160,13 +160,6 @@ def _features(training: TrainingSet, intercept: bool, before: RidgeData | None) 
         check_finite(training.X[training.others], training.others)
     space = row_space(rows)
     return X, rows if space is None else space.rows, space
-
-
-def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
-    """The "majority" vote or the "mean" of the labels, of shape (n_examples, n_targets)."""
-    if init == "majority":
-        return majority_targets(labels, targets)
-    return Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)
 
 
 def _consensus_of_init(init: Any, training: TrainingSet) -> Array:

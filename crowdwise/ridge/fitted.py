@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, in_c_order
-from crowdwise._limits import ENOUGH_EXAMPLES, LEAST_MODEL_ERROR, SMALLEST_ERROR
+from crowdwise._limits import ENOUGH_EXAMPLES, LABELS_PER_CLASS, LEAST_MODEL_ERROR, SMALLEST_ERROR
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
@@ -35,10 +35,6 @@ from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.rows.features import linear_scores
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
-from crowdwise.weights.folds import Folds
-
-# Labels per annotator and class that are enough for confusion matrices.
-_LABELS_PER_CLASS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +148,17 @@ def ridge_results(
     annotator gave, if the data are a sample of all.
     """
     data, training = path.data, path.data.training
-    unseen = _unseen_scores(data, path.folds, fit)
+    unseen = np.zeros((len(data.labels), data.targets.n_targets))  # if there is no other example to learn from
+    if fit.fold_theta is not None:
+        unseen = data.rows.fold_scores(fit.fold_theta, path.folds.fold)
     fitted = _fitted(data, fit)
     scores = np.empty((len(training.used), unseen.shape[1]))
     scores[training.used] = data.targets.uncentred(unseen)
     if len(training.others):
         scores[training.others] = fitted.scores(training.X[training.others])
-    gave = training.labels.labels_per_annotator > 0  # others change no bit
-    given = training.labels if gave.all() else training.labels.select_annotators(gave)
-    by_expertise = Votes.of(given, fitted.expertise_of(given))
+    has_labels = training.labels.labels_per_annotator > 0  # others change no bit
+    labels = training.labels if has_labels.all() else training.labels.select_annotators(has_labels)
+    by_expertise = Votes.of(labels, fitted.expertise_of(labels))
     label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
     unlabelled = training.labels.labels_per_example == 0
     label_score[unlabelled] = scores[unlabelled]
@@ -182,33 +180,29 @@ def _class_results(
     training = data.training
     # Annotators are judged by all examples: those on which they agree would flatter them.
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
-    unseen, at = class_scores(scores[training.used]), _some(labels)
-    chunks = some = MemoryChunks.of(labels, weight, None, truth, whole=at.step == 1)
+    unseen, n_classes = class_scores(scores[training.used]), len(training.classes)
+    # Evenly spread examples are enough to estimate annotators and the scaling of scores, if there are many.
+    enough = LABELS_PER_CLASS * n_classes * labels.n_annotators * len(labels) / labels.n_labels
+    step = max(1, int(len(labels) / max(enough, ENOUGH_EXAMPLES)))
+    chunks = sample = MemoryChunks.of(labels, weight, None, truth, whole=step == 1)
     chunks.put("scores", unseen)
-    if at.step > 1:
-        some = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
-        some.put("scores", unseen[at])
-    sharing = sharing_of(labels, independent=False)
-    counting = Counting(len(training.classes), sharing)
-    labels_fit = fit_labels(some, counting, Shared())
-    weights = RoundWeights(some, lambda chunk: np.ones(len(chunk)), np.ones(len(training.classes)))
-    found = fit_with_features(
-        some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
+    if step > 1:
+        at = slice(None, None, step)
+        sample = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
+        sample.put("scores", unseen[at])
+    counting = Counting(n_classes, sharing_of(labels, independent=False))
+    labels_fit = fit_labels(sample, counting, Shared())
+    weights = RoundWeights(sample, lambda chunk: np.ones(len(chunk)), np.ones(n_classes))
+    features_fit = fit_with_features(
+        sample, sample.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
         start=VoteShares(counting),
     )  # fmt: skip
     annotators = annotators_with_features(
-        replace(training.labels, scale=NOMINAL), training.active, labels_fit, some, found
+        replace(training.labels, scale=NOMINAL), training.active, labels_fit, sample, features_fit
     )
-    fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
-    annotators, results = fit_results(training, fitted, chunks, found, **of_fit)
+    fitted = replace(fitted, annotators=annotators, scaling=features_fit.scaling)
+    annotators, results = fit_results(training, fitted, chunks, features_fit, **of_fit)
     return replace(fitted, annotators=annotators), results
-
-
-def _some(labels: CrowdLabels) -> slice:
-    """Examples that are enough to estimate annotators and the scaling of scores: evenly spread ones of many."""
-    assert labels.classes is not None
-    wanted = _LABELS_PER_CLASS * len(labels.classes) * labels.n_annotators * len(labels) / labels.n_labels
-    return slice(None, None, max(1, int(len(labels) / max(wanted, ENOUGH_EXAMPLES))))
 
 
 class _StoredScores:
@@ -216,13 +210,6 @@ class _StoredScores:
 
     def fit(self, targets: Targets) -> Any:
         return Stored("scores")
-
-
-def _unseen_scores(data: RidgeData, folds: Folds, fit: Settled) -> Floats:
-    """Scores of the examples that take part by models that have not seen them."""
-    if fit.fold_theta is None:  # there is no other example to learn from
-        return np.zeros((len(data.labels), data.targets.n_targets))
-    return data.rows.fold_scores(fit.fold_theta, folds.fold)
 
 
 def _fitted(data: RidgeData, fit: Settled) -> FittedRidge:

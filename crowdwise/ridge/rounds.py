@@ -82,10 +82,6 @@ class RoundWeights:
             self.first, sample_weight=count * (shares @ class_weight), by_curriculum=weight, class_weight=class_weight
         )
 
-    def settled(self, t: int, tol: float) -> bool:
-        """Whether later rounds may be taken to have the weights of round t."""
-        return self.steady or self.curriculum.settled(t, tol)
-
 
 @dataclass(frozen=True, eq=False)
 class Settled:
@@ -149,11 +145,9 @@ def alternate(
     The rounds have settled when no annotator's expertise changes by more than `tol`, relative to what it was, and when
     the weights are there to stay: then another round would change nothing. Also the problem of the last round.
     """
-    report = reporter.rounds(f"steepness {weights.steepness:g}")
+    report, data = reporter.rounds(f"steepness {weights.steepness:g}"), weights.data
     expertise, done = (None, 0) if after is None else (after.expertise, after.n_rounds)
-    errors: list[Floats] = []
-    roughness: list[float] = []
-    objectives: list[float] = []
+    errors, roughness, objective = list[Floats](), list[float](), np.empty(0)
     change, settled = np.inf, False
     theta: Floats | None = None
     for t in range(done + 1, done + max_rounds + 1):
@@ -161,37 +155,32 @@ def alternate(
         problem = problem.at(current)
         theta = problem.solve(expertise)
         squared = problem.squared_errors(theta)
-        if weights.data.known is not None:
-            squared = weights.data.against_truth(weights.data.known, squared, theta, current.product)
+        if data.known is not None:
+            squared = data.against_truth(data.known, squared, theta, current.product)
         errors.append(squared)
-        roughness.append(weights.data.roughness(theta))
-        previous, expertise = expertise, problem.precision.expertise(errors[-1])
-        if report is not None or not weights.steady:  # each round has an objective of its own weights
-            objectives.append(_objectives(problem, expertise, errors[-1:], roughness[-1:])[0])
+        roughness.append(data.roughness(theta))
+        previous, expertise = expertise, problem.precision.expertise(squared)
+        # Rounds are compared by the weights of the last one, unless each has weights of its own.
+        compared = slice(None) if weights.steady else slice(-1, None)
+        objectives = problem.precision.objective(errors[compared], roughness[compared], expertise, problem.choice.l2)
+        objective = objectives if weights.steady else np.append(objective, objectives)
         if len(expertise) == 1:  # no one to be compared with
             change = 0.0
         elif previous is not None:
             change = float(np.abs(expertise / previous - 1).max())
         if report is not None:
-            report(t, objectives[-1], change)
-        settled = change < tol and weights.settled(t, tol)
+            report(t, objective[-1], change)
+        settled = change < tol and (weights.steady or weights.curriculum.settled(t, tol))
         if settled:
             break
     assert expertise is not None
     assert theta is not None
-    objective = _objectives(problem, expertise, errors, roughness) if weights.steady else np.array(objectives)
     # Errors against known answers do not depend on the model, which need not make the objective smaller then.
-    comparable = weights.steady and weights.data.known is None
+    comparable = weights.steady and data.known is None
     return Settled(
         theta, expertise, errors[-1], problem.precision, objective, settled, change, comparable, current,
         problem.choice.l2, problem.rank,
     ), problem  # fmt: skip
-
-
-def _objectives(problem: Problem, expertise: Floats, errors: list[Floats], roughness: list[float]) -> Floats:
-    precision = problem.precision
-    penalties = problem.choice.l2 * precision.average(expertise) * np.array(roughness)
-    return precision.objective(np.array(errors), penalties)
 
 
 @dataclass(frozen=True, eq=False)

@@ -234,10 +234,6 @@ class Precision:
         """
         return PRIOR_LABELS * (1 - np.minimum(self.answered / self.present, 1.0))
 
-    def average(self, expertise: Floats) -> float:
-        """The expertise of all who labelled the average example."""
-        return float(self.answered @ expertise / self.present)
-
     def expertise(self, errors: Floats) -> Floats:
         """Expertise from sums of squared errors."""
         return 1.0 / self._shrunk(errors, self._crowd_error(errors))
@@ -246,14 +242,16 @@ class Precision:
         """The expertise of the crowd as a whole: what an unknown annotator is taken to have."""
         return 1.0 / max(self._crowd_error(errors), SMALLEST_ERROR * self.span)
 
-    def objective(self, errors: Floats, penalties: Floats) -> Floats:
+    def objective(self, errors: list[Floats], roughness: list[float], expertise: Floats, l2: float) -> Floats:
         """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
 
         The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
-        rounds are measured as in the last one, so that they can be compared. `errors` are (n_rounds, n_annotators).
+        rounds are measured as in the last one, so that they can be compared. `roughness` is the squared length of the
+        coefficients.
         """
+        penalties = l2 * float(self.answered @ expertise / self.present) * np.array(roughness)
         strength = self.mass + self.prior
-        logarithms = np.log(self._shrunk(errors, self._crowd_error(errors[-1])))
+        logarithms = np.log(self._shrunk(np.array(errors), self._crowd_error(errors[-1])))
         return (logarithms @ strength + penalties) / strength.sum()
 
     def _crowd_error(self, errors: Floats) -> float:

@@ -22,12 +22,12 @@ from crowdwise.labels._encode import as_column, as_ids, encode_declared, smalles
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData, first_consensus
+from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData
 from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed
-from crowdwise.ridge.targets import Targets, checked_span
+from crowdwise.ridge.targets import Targets, checked_span, first_consensus
 from crowdwise.rows.chunks import Chunk, recoded
-from crowdwise.rows.features import Rows, check_finite, check_gram, distant_offset
+from crowdwise.rows.features import Rows, check_finite, check_squares, is_far
 from crowdwise.rows.summary import DataSummary, Sample, label_keys
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import Folds, joint_keys, stored_keys
@@ -119,7 +119,7 @@ class RidgeSums(FrozenArrays):
             _rows(X, plan), used, targets, first=first_consensus(used, targets, plan.init), sample_weight=chunk.weight,
             cell=level if n_folds == 1 else level * n_folds + fold, n_cells=len(levels) * n_folds,
         )  # fmt: skip
-        check_gram(statistics.gram, X)
+        check_squares(statistics.gram, X)
         count = np.bincount(level, minlength=len(levels))
         return cls(plan, statistics, n_folds, levels, count, summary, batches)
 
@@ -315,7 +315,7 @@ def _data(sums: RidgeSums, sample: Sample, statistics: Statistics, relative_to: 
     gram: Array = sums.statistics.gram.sum(axis=(0, 1))
     mean = gram[:-1, -1] / gram[-1, -1]
     spread = np.sqrt(np.maximum(np.diag(gram)[:-1] / gram[-1, -1] - mean**2, 0.0))
-    far = distant_offset(sums.statistics.shift, spread) is not None
+    far = is_far(sums.statistics.shift, spread)
     rows = Rows(sample.X, statistics.shift, statistics.intercept, far)
     first = first_consensus(used, statistics.targets, sums.plan.init)
     return RidgeData(training, used, sample.X, rows, None, statistics.targets, first)

@@ -109,18 +109,6 @@ def checked_span(variance: float, low: float, high: float) -> float:
     return variance
 
 
-def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
-    """The first consensus: the majority's target; tied classes share it evenly; for ratings the mean."""
-    if targets.codebook is None:
-        sums = labels._sum_per_example(labels.values)
-        return (sums / np.maximum(labels.labels_per_example, 1) - targets.centre)[:, np.newaxis]
-    counts = labels._tally
-    if len(targets.codebook) == 2 and targets.n_targets == 1:
-        low, high = targets.codebook[:, 0]
-        return (high - low) / 2 * np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64)) + (high + low) / 2
-    return leading_shares(counts) @ targets.codebook
-
-
 @dataclass(frozen=True, eq=False)
 class Votes:
     """The labels of every example, counted with the expertise of those who gave them.
@@ -160,3 +148,10 @@ class Votes:
         precisions = np.maximum(self.total + precision, np.finfo(float).tiny)
         mean = (self.votes + np.reshape(precision, (-1, 1)) * scores)[:, 0] / precisions
         return RatingConsensus(labels.examples, mean, precisions**-0.5)
+
+
+def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
+    """The "majority" vote, tied classes sharing it evenly, or the "mean" of the labels: (n_examples, n_targets)."""
+    if init == "majority":
+        return leading_shares(labels._tally) @ targets.codes
+    return Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)
