@@ -16,7 +16,7 @@ from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, Votes, first_consensus
-from crowdwise.rows.features import Rows, RowSpace, check_finite, check_squares, row_space
+from crowdwise.rows.features import EXACT_COLUMNS, Rows, RowSpace, check_finite, check_squares, row_space
 from crowdwise.training_set import TrainingSet
 
 Route = Literal["sums", "rows", "iterative"]
@@ -29,8 +29,6 @@ MOST_CELLS = 2000
 _SMALL_SUMS = 2**26
 # With more labels per example than this, a pass over the rows in every round is cheaper than sums per annotator.
 _LABELS_PER_EXAMPLE = 25
-# Up to this many columns a gram matrix is factorised; beyond, the solver iterates.
-EXACT_COLUMNS = 3000
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,12 @@ from crowdwise.labels._encode import as_column, as_ids, encode_declared, smalles
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData
+from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, RidgeData
 from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed
 from crowdwise.ridge.targets import Targets, checked_span, first_consensus
 from crowdwise.rows.chunks import Chunk, recoded
-from crowdwise.rows.features import Rows, check_finite, check_squares, is_far
+from crowdwise.rows.features import EXACT_COLUMNS, Rows, check_finite, check_squares, is_far
 from crowdwise.rows.summary import DataSummary, Sample, label_keys
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import Folds, joint_keys, stored_keys

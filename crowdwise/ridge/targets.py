@@ -17,8 +17,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.consensus import RatingConsensus
 from crowdwise.weights.class_weights import leading_shares
 
-# Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
-_SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
+# Ratings whose variance, or one over it, is larger cannot be squared and summed without losing all digits.
+_LARGEST_SPAN = 1e250
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def checked_span(variance: float, low: float, high: float) -> float:
     """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
     if low == high:
         return 1.0
-    if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
+    if not 1 / _LARGEST_SPAN < variance < _LARGEST_SPAN:
         raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")
     return variance
 

@@ -23,12 +23,12 @@ _BLOCK_BYTES = 2**21
 _FAR_OFF = 1e4
 # Products of features beyond it are refused: weights and sums over rows and annotators must not overflow.
 _LARGEST_PRODUCT = 1e300
-# Columns of dense features that are shifted and multiplied at a time.
-_COLUMNS_AT_ONCE = 4096
 # No feature counts as more variable than so many times the middle one: a column in another unit would hide all others.
 _ODD_UNIT = 1e3
-# With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
-_FEW_ROWS, _FEW_SPARSE_ROWS = 3000, 500
+# Up to this many columns, or rows if these are fewer, a matrix of products is factorised; beyond, the solver iterates.
+EXACT_COLUMNS = 3000
+# The same for sparse rows that are fewer than columns: their own coordinates are dense.
+_FEW_SPARSE_ROWS = 500
 
 
 @dataclass(eq=False)
@@ -269,8 +269,8 @@ class RowSpace:
         n_coordinates = self.lift.shape[1]
         mix = self.lift @ theta[:n_coordinates]
         if self.original.is_shifted:  # before the product: a constant feature far from zero has coefficient 0
-            starts = range(0, self.original.n_features, _COLUMNS_AT_ONCE)
-            coef = np.concatenate([_shifted_columns(self.original, start).T @ mix for start in starts])
+            blocks = _column_blocks(self.original)
+            coef = np.concatenate([_shifted_columns(self.original, block).T @ mix for block in blocks])
         else:
             coef = np.asarray(self.original.X.T @ mix)
         return np.vstack([coef, theta[n_coordinates:]])
@@ -278,12 +278,17 @@ class RowSpace:
 
 def row_space(rows: Rows) -> RowSpace | None:
     """Coordinates, if there are fewer rows than columns and few enough for a matrix of their products."""
-    most = _FEW_SPARSE_ROWS if rows.is_sparse else _FEW_ROWS
+    most = _FEW_SPARSE_ROWS if rows.is_sparse else EXACT_COLUMNS
     return RowSpace.of(rows) if rows.n_examples < rows.n_features and rows.n_examples < most else None
 
 
-def _shifted_columns(rows: Rows, start: int) -> Floats:
-    columns = slice(start, start + _COLUMNS_AT_ONCE)
+def _column_blocks(rows: Rows) -> list[slice]:
+    """Some columns at a time, at least as many as rows: a shifted copy of all might not fit into memory."""
+    step = max(rows.n_examples, _BLOCK_BYTES // (8 * rows.n_examples))
+    return [slice(start, start + step) for start in range(0, rows.n_features, step)]
+
+
+def _shifted_columns(rows: Rows, columns: slice) -> Floats:
     return np.subtract(rows.X[:, columns], rows.shift[columns], dtype=np.float64)
 
 
@@ -293,13 +298,13 @@ def _inner_products(rows: Rows) -> Floats:
         products = np.asarray((rows.X @ rows.X.T).toarray(), dtype=np.float64)
     else:
 
-        def of_columns(start: int) -> Floats:
+        def products_of(columns: slice) -> Floats:
             with np.errstate(over="ignore", invalid="ignore"):  # which is checked
-                part = _shifted_columns(rows, start)
+                part = _shifted_columns(rows, columns)
                 return part @ part.T
 
-        starts = range(0, rows.n_features, _COLUMNS_AT_ONCE)
-        products = sum(run_parallel(of_columns, starts, rows.n_examples**2 * rows.n_features), start=np.zeros(()))
+        parts = run_parallel(products_of, _column_blocks(rows), rows.n_examples**2 * rows.n_features)
+        products = sum(parts, start=np.zeros(()))
     check_squares(products)
     return products
 

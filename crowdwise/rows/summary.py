@@ -17,6 +17,7 @@ from scipy import sparse
 
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise._limits import ENOUGH_EXAMPLES
+from crowdwise._threads import TASK_ROWS
 from crowdwise.crowd._disagreement import PairMoments, RatingMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._encode import as_objects, encode, encode_declared
@@ -33,8 +34,6 @@ _MOST_NUMBERS = 2**24
 _SEED = 1
 # Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
 _ANNOTATOR_BITS, _CLASS_BITS = 30, 16
-# Labels that are hashed at a time.
-_MOST_LABELS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +224,8 @@ def first_of_sample(X: Any, labels: CrowdLabels, most: int) -> Positions | None:
     if len(labels) <= most:
         return None
     keys = sample_keys(X, labels)
-    some = _smallest(keys, most)
-    return some[np.argsort(keys[some], kind="stable")]
+    smallest = _smallest(keys, most)
+    return smallest[np.argsort(keys[smallest], kind="stable")]
 
 
 def label_keys(labels: CrowdLabels) -> Keys:
@@ -234,19 +233,14 @@ def label_keys(labels: CrowdLabels) -> Keys:
 
     Rows with equal features would otherwise have the same key, and be kept or left out all together.
     """
-    who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
-    klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
-    if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
-        second = labels._weigh_complete(who, 1)
-        return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
+    of_annotator, of_class = _named_factors(labels.annotators, _ANNOTATOR_BITS), None
+    if labels.classes is not None:
+        of_class = _named_factors(labels.classes, _CLASS_BITS)
     sums = np.empty(len(labels))
-    step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
-    for start in range(0, len(labels), step):
-        some = labels[slice(start, start + step)]
-        if klass is None:
-            sums[start : start + step] = some._sum_per_example(who[some.annotator_index] * some.values)
-        else:  # exact in any order
-            sums[start : start + step] = some._as_sparse(klass[some.values]) @ who
+    for start in range(0, len(labels), TASK_ROWS):  # sums of whole numbers are exact in any order
+        block = slice(start, start + TASK_ROWS)
+        part = labels[block]
+        sums[block] = part._as_sparse(part.values if of_class is None else of_class[part.values]) @ of_annotator
     return sums.view(np.uint64)
 
 
