@@ -116,17 +116,17 @@ class FittedRidge:
         precision: Floats | float = self.model_precision
         if not use_model or np.isfinite(self.expertise).sum() == 1:
             precision = np.where(labels.labels_per_example == 0, self.model_precision, 0.0)
-        found = votes.rating_consensus(labels, scores, precision)
-        return replace(found, std=found.std * self.std_factor) if use_model else found
+        consensus = votes.rating_consensus(labels, scores, precision)
+        return replace(consensus, std=consensus.std * self.std_factor) if use_model else consensus
 
     def expertise_of(self, labels: CrowdLabels) -> Floats:
         """The expertise of the annotators of some labels, the crowd's for those that the fit did not see."""
         position = encode_declared(labels.annotators, self.names).astype(np.int64)
-        gave = labels.labels_per_annotator > 0
-        if gave.any() and (position[gave] < 0).all():
+        has_labels = labels.labels_per_annotator > 0
+        if has_labels.any() and (position[has_labels] < 0).all():
             raise LabelError(
-                f"none of the {int(gave.sum())} annotators of these labels (such as "
-                f"{labels.annotators[gave][:3].tolist()}) is among those of the fit "
+                f"none of the {int(has_labels.sum())} annotators of these labels (such as "
+                f"{labels.annotators[has_labels][:3].tolist()}) is among those of the fit "
                 f"(such as {self.names[:3].tolist()}). Name them as in the fit."
             )
         expertise = np.where(position >= 0, self.expertise[np.maximum(position, 0)], np.nan)
@@ -295,7 +295,7 @@ def _calibrate_ratings(
     """
     weight, scores = fit.weights.product[known.at], unseen[known.at]
     fold = folds_of_truths(known.targets.squared(known.answers - scores))
-    found = np.empty((len(known.known), 2))
+    held_out_consensus = np.empty((2, len(known.known)))
     for k in range(int(fold.max()) + 1):
         held_out, rows = np.where(fold == k, weight, 0.0), np.flatnonzero(fold == k)
         errors = fit.errors - known.errors(held_out) + known.errors(held_out, scores)
@@ -303,6 +303,7 @@ def _calibrate_ratings(
         votes = Votes.of(known.labels[rows], np.ones(1) if len(expertise) == 1 else expertise)
         of_rows = data.targets.uncentred(scores[rows])
         consensus = fitted.rating_consensus(votes, known.labels[rows], of_rows, use_model=True)
-        found[rows] = np.column_stack([consensus.label, consensus.std])
-    temperature, check = calibrate_ratings(found[:, 0], found[:, 1], known.known.answers, fold)
+        held_out_consensus[:, rows] = consensus.label, consensus.std
+    rating, std = held_out_consensus
+    temperature, check = calibrate_ratings(rating, std, known.known.answers, fold)
     return float(temperature**-0.5), check

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -146,9 +146,9 @@ class Problem(ABC):
             return self._spectrum.solve(crosses, np.array([self.choice.l2]))[:-1, :, 0]
         grams, average = systems.grams(training), systems.average(training)
         # An example counts relative to the average of all folds, as in the model of all.
-        each = zip(grams[:-1], crosses[:-1], self.choice.l2 * average[-1] / average[:-1], strict=True)
-        intercept = self.data.rows.intercept
-        return np.array([Factor.of(gram, float(l2), intercept=intercept).solve(cross) for gram, cross, l2 in each])
+        systems_of_folds = zip(grams[:-1], crosses[:-1], self.choice.l2 * average[-1] / average[:-1], strict=True)
+        factor_of = partial(Factor.of, intercept=self.data.rows.intercept)
+        return np.array([factor_of(gram, float(l2)).solve(cross) for gram, cross, l2 in systems_of_folds])
 
     def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
         """The error of the models of a given l2, as an array of one."""
@@ -267,9 +267,9 @@ class IterativeProblem(RowsProblem):
         errors, fold, count = np.zeros(len(l2s)), self.folds.fold, self.weights.sample_weight
         held_out = self._held_out_weight(total)
         for k in range(self.n_folds):
-            others, at, theta = fold != k, np.flatnonzero(fold == k), None
-            average = np.average(total[others], weights=count[others])
-            weight = np.where(others, self.weights.product * (total / average), 0.0)
+            training, at, theta = fold != k, np.flatnonzero(fold == k), None
+            average = np.average(total[training], weights=count[training])
+            weight = np.where(training, self.weights.product * (total / average), 0.0)
             for s in np.argsort(-l2s):
                 theta = solve_iteratively(self.data.rows, weight, target, float(l2s[s]), theta, tol=1e-6)
                 differences = target[at] - self.data.rows.scores(theta, at)

@@ -255,14 +255,14 @@ class RowSpace:
         """Coordinates from the eigenvectors of the matrix of inner products between rows."""
         with one_blas_thread():
             values, vectors = np.linalg.eigh(_inner_products(original))
-        kept = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-        if not kept.any():  # all rows are alike: one coordinate, which is zero
+        spanned = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
+        if not spanned.any():  # all rows are alike: one coordinate, which is zero
             nothing = np.zeros((len(values), 1))
             return cls(Rows(nothing, np.zeros(1), original.intercept), original, nothing)
-        root = np.sqrt(values[kept])
-        coordinates = vectors[:, kept] * root
+        root = np.sqrt(values[spanned])
+        coordinates = vectors[:, spanned] * root
         flat = Rows(coordinates, np.zeros(coordinates.shape[1]), original.intercept)
-        return cls(flat, original, vectors[:, kept] / root)
+        return cls(flat, original, vectors[:, spanned] / root)
 
     def to_features(self, theta: Floats) -> Floats:
         """Coefficients of the features, from those of the coordinates."""

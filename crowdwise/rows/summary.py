@@ -141,19 +141,19 @@ class DataSummary(FrozenArrays):
             classes = _joined(self.classes, other.classes)
             if classes is not self.classes and classes is not other.classes:
                 classes = encode(classes)[1]
-        one, two = self.among(annotators, classes), other.among(annotators, classes)
+        first, second = self.among(annotators, classes), other.among(annotators, classes)
         return replace(
-            one,
-            groups=joined_groups(one.groups, two.groups),
-            n_given=one.n_given + two.n_given,
-            n_examples=one.n_examples + two.n_examples,
-            n_unlabelled=one.n_unlabelled + two.n_unlabelled,
-            labels_per_class=one.labels_per_class + two.labels_per_class,
-            labels_per_annotator=one.labels_per_annotator + two.labels_per_annotator,
-            most_labels=max(one.most_labels, two.most_labels),
-            ratings=one.ratings + two.ratings,
-            pairs=one.pairs + two.pairs,
-            sample=one.sample + two.sample,
+            first,
+            groups=joined_groups(first.groups, second.groups),
+            n_given=first.n_given + second.n_given,
+            n_examples=first.n_examples + second.n_examples,
+            n_unlabelled=first.n_unlabelled + second.n_unlabelled,
+            labels_per_class=first.labels_per_class + second.labels_per_class,
+            labels_per_annotator=first.labels_per_annotator + second.labels_per_annotator,
+            most_labels=max(first.most_labels, second.most_labels),
+            ratings=first.ratings + second.ratings,
+            pairs=first.pairs + second.pairs,
+            sample=first.sample + second.sample,
         )
 
     def among(self, annotators: Array, classes: Array | None) -> DataSummary:
@@ -250,16 +250,16 @@ def _named_factors(names: Array, n_bits: int) -> Floats:
     return np.array([int.from_bytes(digest) % 2**n_bits for digest in digests], dtype=np.float64)
 
 
-def _joined(one: Array, other: Array) -> Array:
+def _joined(names: Array, more: Array) -> Array:
     """All names; those of one side as they are if it has them all."""
-    if one is other or np.array_equal(one, other):
-        return one
-    new = encode_declared(other, one) < 0
+    if names is more or np.array_equal(names, more):
+        return names
+    new = encode_declared(more, names) < 0
     if not new.any():
-        return one
-    if (encode_declared(one, other) >= 0).all():
-        return other
-    return as_objects([*one.tolist(), *other[new].tolist()])
+        return names
+    if (encode_declared(names, more) >= 0).all():
+        return more
+    return as_objects([*names.tolist(), *more[new].tolist()])
 
 
 def _placed(counts: NDArray[np.int64], names: Array, among: Array) -> NDArray[np.int64]:
