@@ -234,7 +234,10 @@ def sums_are_cheap(data: RidgeData, n_cells: int) -> bool:
 
 def fits_in_memory(data: RidgeData, n_cells: int) -> bool:
     """Whether sums can be kept for this many cells."""
-    labels, n_columns = data.labels, data.rows.n_columns
-    n_blocks = 1 if labels.is_complete else labels.n_annotators
-    n_numbers = n_cells * n_columns * (n_blocks * n_columns + labels.n_annotators * data.targets.n_targets)
-    return 8 * n_numbers <= MEMORY_BUDGET
+    n_annotators, complete = data.labels.n_annotators, data.labels.is_complete
+    return n_cells * cell_bytes(n_annotators, complete, data.rows.n_columns, data.targets.n_targets) <= MEMORY_BUDGET
+
+
+def cell_bytes(n_annotators: int, complete: bool, n_columns: int, n_targets: int) -> int:
+    """About how much memory the sums of one cell take."""
+    return 8 * n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)

@@ -22,7 +22,7 @@ from crowdwise.labels._encode import as_column, as_ids, encode_declared, smalles
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, RidgeData
+from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, RidgeData, cell_bytes
 from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed
 from crowdwise.ridge.targets import Targets, checked_span, first_consensus
@@ -55,15 +55,14 @@ class SumsPlan:
     tuned: bool  # whether something is chosen over folds, so that they are needed
 
     def folds_that_fit(
-        self, n_folds: int, n_levels: int, n_annotators: int, complete: bool, shape: tuple[int, ...]
+        self, n_folds: int, n_levels: int, n_annotators: int, complete: bool, shape: tuple[int, int]
     ) -> int:
         """How many folds can be kept apart: as many as asked for, or one if nothing is chosen over folds.
 
         `shape` is the number of columns and targets.
         """
-        n_columns, n_targets = shape
-        n_numbers = n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)
-        most = MEMORY_BUDGET // (8 * n_levels * n_numbers) if n_levels * n_numbers else n_folds
+        n_bytes = n_levels * cell_bytes(n_annotators, complete, *shape)
+        most = MEMORY_BUDGET // n_bytes if n_bytes else n_folds
         if most >= n_folds and (n_folds == self.n_folds or not self.tuned):
             return n_folds
         if self.tuned or most < 1:
