@@ -92,6 +92,8 @@ LEAST_MODEL_ERROR = 0.02
 ENOUGH_EXAMPLES = 20_000
 # Examples that are enough for the penalty of a classifier, and for the temperature and offsets of its scores.
 SCALING_EXAMPLES = 10_000
+# Labels per annotator and class that are enough for confusion matrices: rates are then known to about a percent.
+LABELS_PER_CLASS = 1000
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
 # Examples are called easy from the lowest disagreement upwards until they are this share of all.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
@@ -48,7 +48,7 @@ from crowdwise.em.with_features import (
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdMixin, all_or_nothing
 from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import MemoryChunks, Stored
@@ -107,7 +107,7 @@ class FittedEstimator:
         return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
 
 
-class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Any classifier that takes `sample_weight`, learned from the labels of many annotators.
 
     Each round estimates how every annotator answers, fits the classifier on weighted copies of the examples, one for

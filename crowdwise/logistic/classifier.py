@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
@@ -37,12 +37,11 @@ from crowdwise.logistic.fit import (
     data_of_chunks,
     easiness_of,
 )
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, Stored, chunks_of, recoded
-from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import check_finite, check_new
+from crowdwise.rows.features import check_finite, check_new, is_dask
 from crowdwise.rows.read import Blocks
 from crowdwise.rows.summary import DataSummary
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled
@@ -56,7 +55,7 @@ _CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-11, 2**18
 _MOST_ROUNDS = 100
 
 
-class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
+class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
     After Raykar et al. (2010), for any number of classes, and made safe: the classifier is fitted to vote shares and

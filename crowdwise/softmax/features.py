@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Floats
-from crowdwise.rows.features import Rows, RowSpace, distant_offset, mean_variance, row_space
+from crowdwise.rows.features import Rows, RowSpace, is_far, mean_variance, row_space
 
 # Features whose largest value is further from one, up or down, are brought to size one first: beside them, the
 # intercept and the tolerance of the solver would be of another size, and far beyond, squares overflow or vanish.
@@ -81,7 +81,7 @@ def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Flo
     with np.errstate(over="ignore"):
         coef = np.clip(theta[:-1] / unit, *_FINITE)
     intercept, shift = theta[-1], shift * unit
-    if distant_offset(shift, spread * unit) is None:
+    if not is_far(shift, spread * unit):
         return coef, intercept - shift @ coef, None
     return coef, intercept, shift
 

@@ -26,7 +26,7 @@ from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import RoundWeights, Settled, alternate
-from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.ridge.targets import Targets, first_consensus
 from crowdwise.rows.features import Rows
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import content_folds
@@ -157,8 +157,10 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
     settled = []
     for targets in (Targets.of(labels), Targets(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.0, 0.5, 1.0)):
         rows = Rows.of(X, intercept=True)
-        first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
-        data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
+        first = first_consensus(labels, Targets.of(labels), "majority") @ [
+            [1.0] if targets.n_targets == 1 else [-1.0, 1.0]
+        ]
+        data = RidgeData(TrainingSet.of(X, labels, None), labels, X, rows, None, targets, first)
         weights = RoundWeights(data, 2.0)
         choice = L2Choice(np.ones(1), False)
         problem = SumsProblem(data, choice, weights.first, data.sums(data.easiness(2.0)), None)
@@ -212,9 +214,10 @@ def test_rounds_do_not_read_the_rows(missing, monkeypatch):
     n_read, n_scored = [], []
     read, scores = crowdwise.rows.features.Rows.read, crowdwise.rows.features.Rows.fold_scores
 
-    def counted(self, rows, root, out):
-        n_read.append(len(out))
-        return read(self, rows, root, out)
+    def counted(self, rows, root):
+        x = read(self, rows, root)
+        n_read.append(len(x))
+        return x
 
     def counted_scores(self, theta, fold):
         n_scored.append(1)

@@ -615,7 +615,7 @@ def test_keys_of_labels_are_the_same_some_at_a_time(scale, set_constants):
     matrix[:, 0] = 1
     labels = CrowdLabels.from_matrix(matrix, scale=scale)
     whole = label_hash.label_keys(labels)
-    set_constants(label_hash, _MOST_LABELS=7)
+    set_constants(label_hash, TASK_ROWS=7)
     assert_array_equal(label_hash.label_keys(labels), whole)
     assert len(set(whole.tolist())) > 30
     set_constants("crowdwise.labels._label_rows", _MOST_STORED=7)

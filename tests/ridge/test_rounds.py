@@ -25,7 +25,7 @@ from crowdwise import (
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdConvergenceWarning
-from crowdwise.ridge import path as ridge_path
+from crowdwise.ridge import rounds as ridge_rounds
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth, class_weights
 from crowdwise.weights.folds import content_folds
 
@@ -184,7 +184,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
     X, matrix = crowd(2, missing=missing, n_classes=3)
     settings = {"curriculum": curriculum, "random_state": SEED, "max_rounds": 12}
     sums = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
-    monkeypatch.setattr(ridge_path.Search, "needs_rows", True)
+    monkeypatch.setattr(ridge_rounds, "choose_route", lambda *args, **kwargs: "rows")
     rows = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
     assert (sums.route_, rows.route_) == ("sums", "rows")
     for name in ("coef_", "expertise_", "objective_"):
@@ -204,7 +204,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
 def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch):
     X, matrix = crowd(2)
     read = []
-    alternate = ridge_path.alternate
+    alternate = ridge_rounds.alternate
 
     def watched(*args, **kwargs):
         with monkeypatch.context() as patch:
@@ -212,7 +212,7 @@ def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch)
             patch.setattr(crowdwise.rows.features.Rows, "scores", lambda *_: read.append(1))
             return alternate(*args, **kwargs)
 
-    monkeypatch.setattr(ridge_path, "alternate", watched)
+    monkeypatch.setattr(ridge_rounds, "alternate", watched)
     model = CrowdRidgeClassifier(curriculum=curriculum, random_state=0).fit(X, labels_of(matrix))
     assert model.n_rounds_ > 3
     assert not read

@@ -20,7 +20,8 @@ from crowdwise import (
 )
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.ridge import sums
-from crowdwise.rows.dask_blocks import DaskBlocks, is_dask
+from crowdwise.rows.dask_blocks import DaskBlocks
+from crowdwise.rows.features import is_dask
 from crowdwise.rows.summary import DataSummary
 from crowdwise.weights import SelfPaced
 
