@@ -110,7 +110,8 @@ class Session:
         self._given_truth = np.full(len(crowd), -1) if crowd.truth is None else crowd.truth
         self._truth = np.array(self._given_truth)
         self._seed = random_state
-        self._lock = threading.RLock()
+        # Answers wait for the first one alone, which no fit holds; it may be taken inside the second one, not around it.
+        self._lock, self._fitting = threading.RLock(), threading.RLock()
         self._version, self._fitted_version = 0, -1
         self._fitted: Any = None
         self._interim: tuple[int, FitResults | None] = (-1, None)
@@ -229,18 +230,8 @@ class Session:
     @property
     def result(self) -> FitResults | None:
         """The results of all labels so far, as of `aggregate` and all models; None before the first answer."""
-        with self._lock:
-            if self.labels.n_labels == 0:
-                return None
-            if self._version == self._fitted_version:
-                return results_of(self._fitted)
-            if not self.is_slow:
-                self._keep(self._follow(self._known_labels()), self._version)
-                return results_of(self._fitted)
-            self._start()
-            if self._interim[0] != self._version:
-                self._interim = self._version, self._labels_only(self._known_labels())
-            return self._interim[1]
+        fitted = self.fitted
+        return None if fitted is None else results_of(fitted)
 
     @property
     def is_pending(self) -> bool:
@@ -267,7 +258,7 @@ class Session:
 
     def retune(self) -> None:
         """Let the next fit choose l2 and steepness anew, where the model chooses them."""
-        with self._lock:
+        with self._fitting, self._lock:
             self.settings, self._fitted = {}, None
             self._version += 1
 
@@ -289,9 +280,24 @@ class Session:
     @property
     def fitted(self) -> Any:
         """What `result` comes from: a fitted model, or the results of labels alone; None before the first answer."""
-        result = self.result
-        with self._lock:
-            return self._fitted if self._version == self._fitted_version and result is not None else result
+        with self._lock:  # a fit of what is there already is not waited for
+            if self._version == self._fitted_version:
+                return self._fitted
+        with self._fitting:
+            with self._lock:
+                if self.labels.n_labels == 0:
+                    return None
+                if self._version == self._fitted_version:
+                    return self._fitted
+                version, labels = self._version, self._known_labels()
+                if self.is_slow:
+                    self._start()
+            if not self.is_slow:
+                self._keep(fitted := self._follow(labels), version)
+                return fitted
+            if self._interim[0] != version:
+                self._interim = version, self._labels_only(labels)
+            return self._interim[1]
 
     def fit_at(
         self,
@@ -408,10 +414,10 @@ class Session:
         check_whole("n", n)
         check_choice("rule", rule, RULES)
         rates = {"check": check_number("check", check, high=1.0), "overlap": self.overlap}
+        order = self._order(_name(person), rule)
         with self._lock:
-            done, is_known = self._done.get(_name(person), []), self._truth >= 0
+            done, is_known = self._done.get(person, []), self._truth >= 0
             left = self._left(person)
-            order = self._order(person, rule)
             shared = self.labels.labels_per_example > 0
             offered: list[Any] = []
             for turn in range(len(done), len(done) + n):
@@ -477,7 +483,7 @@ class Session:
         if rule == "uncertain":
             score = -information(result, person, is_expert=person in self.experts)
         elif rule == "easy":
-            score = distance_from_stage(result, stage(result, self._done.get(person, [])))
+            score = distance_from_stage(result, stage(result, self.done_by(person)))
         else:
             score = classifier_margin(result)
         return np.lexsort((rank, np.round(score, 9)))
