@@ -102,26 +102,30 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     """
     labels, results = fit.labels, fit.results
     example, by = labels.example_index, labels.annotator_index
+    lonely = np.isin(np.arange(labels.n_annotators), chosen)[by]
+    if labels.classes is not None:
+        lonely &= (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
+    at = np.flatnonzero(lonely)
     if labels.classes is None:
-        strangeness = np.abs(labels.values - results.label[example])
-        lonely = np.ones(labels.n_labels, dtype=bool)
+        strangeness = np.abs(labels.values[at] - results.label[example[at]])
     else:
-        strangeness = 1 - results.proba[example, labels.values]
-        lonely = (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
-    at = np.flatnonzero(lonely & np.isin(by, chosen))
-    at = at[np.lexsort((-strangeness[at], by[at]))]
+        strangeness = 1 - results.proba[example[at], labels.values[at]]
+    at = at[np.lexsort((-strangeness, by[at]))]
     start = np.searchsorted(by[at], np.arange(labels.n_annotators + 1)).tolist()
     return {
         i: listed(
             start[i + 1] - start[i],
-            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + _MOST_LISTED, start[i + 1])].tolist()],
+            [
+                _lone_label(fit, int(example[j]), j)
+                for j in at[start[i] : min(start[i] + _MOST_LISTED, start[i + 1])].tolist()
+            ],
         )
         for i in chosen.tolist()
     }
 
 
-def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
-    labels, i = fit.labels, int(fit.labels.example_index[j])
+def _lone_label(fit: Fit, i: int, j: int) -> dict[str, Any]:
+    labels = fit.labels
     if labels.classes is None:
         said, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
     else:
