@@ -110,7 +110,7 @@ class Session:
         self._given_truth = np.full(len(crowd), -1) if crowd.truth is None else crowd.truth
         self._truth = np.array(self._given_truth)
         self._seed = random_state
-        # Answers wait for the first one alone, which no fit holds; it may be taken inside the second one, not around it.
+        # Answers need the first one alone, which no fit holds; it may be taken inside the second, not around it.
         self._lock, self._fitting = threading.RLock(), threading.RLock()
         self._version, self._fitted_version = 0, -1
         self._fitted: Any = None
@@ -331,9 +331,18 @@ class Session:
         if labels.n_labels == 0:
             return None
         if without is None and not self.is_slow and self.model is not None:
+            fitted = self._with_sums(on_round)
             with _quiet():
-                return self.fitted.at(**given)
+                return fitted.at(**given) if given else fitted
         return self._fit(labels, on_round, **(given if self.model is None else _named(self.model, given)))
+
+    def _with_sums(self, on_round: OnRound | None) -> Any:
+        """The fitted model; in the place of one that was fitted before the session, and has no sums, a new fit."""
+        with self._fitting:
+            fitted = self.fitted
+            if fitted is self.model:
+                self._keep(fitted := self._fit(self._known_labels(), on_round), self._fitted_version)
+            return fitted
 
     def _known_labels(self, without: Any = None) -> CrowdLabels:
         labels = self.labels

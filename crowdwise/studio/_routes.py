@@ -17,9 +17,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from crowdwise.exceptions import DataError
+from crowdwise.studio._fits import Pending
 from crowdwise.studio._guard import App, Guard
 from crowdwise.studio._schema import Problem, Schema, check_value, description, query_values, resolved
-from crowdwise.studio._state import Pending, Studio
+from crowdwise.studio._state import Studio
 from crowdwise.studio._views import VIEWS, as_json
 
 PAGES = (

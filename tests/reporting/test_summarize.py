@@ -17,8 +17,8 @@ from crowdwise import (
     load,
 )
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
-from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting import annotators as annotators_section
+from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.consensus import quality_sentence
 from crowdwise.reporting.examples import consensus_columns
