@@ -226,6 +226,7 @@ def fit(
             "scale": run.inputs.labels.scale.name,
             "question": run.inputs.question,
             "found": run.found(),
+            "summary": {name: run.summary[name] for name in ("headline", "numbers")},
             "inputs": inputs,
             "reading": {
                 "labels_as": {name: value for name, value in (labels_as or {}).items() if not callable(value)},

@@ -259,7 +259,8 @@ class Session:
     def retune(self) -> None:
         """Let the next fit choose l2 and steepness anew, where the model chooses them."""
         with self._fitting, self._lock:
-            self.settings, self._fitted = {}, None
+            self.settings = {} if self.model is not None else self.settings
+            self._fitted = None
             self._version += 1
 
     @property
@@ -365,7 +366,7 @@ class Session:
     def _fit(self, labels: CrowdLabels, on_round: OnRound | None = None, **settings: Any) -> Any:
         """A model of labels, or their results alone; the first one chooses the settings of all that follow."""
         if self.model is None:
-            return self._labels_only(labels, on_round=on_round, **settings)
+            return self._labels_only(labels, on_round=on_round, **self.settings | settings)
         with _quiet():
             given = self.settings | settings
             model = clone(self.model).set_params(**given)

@@ -65,8 +65,9 @@ class Studio:
         def version() -> Hashable:
             return session.version, session.is_slow and session.is_pending
 
-        # Models that positions are solved from, fits at rest and sections do not wait for each other; curves do.
-        self._models, self._fits, self._sections = Fits(version), Fits(version), Fits(version)
+        # The fit of the session, models that positions are solved from, fits at rest and sections do not wait for each
+        # other; curves do.
+        self._session_fits, self._models, self._fits, self._sections = (Fits(version) for _ in range(4))
         self._curves, self._solving = Fits(version, self._models, self._fits), threading.Lock()
         labels, texts = session.labels, session.texts
         if isinstance(texts, Mapping):
@@ -89,7 +90,7 @@ class Studio:
     def fit(self, position: Position = Position(), seat: str = "") -> Fit:
         """The fit at a position, of all labels so far."""
         self._check(position)
-        fit: Fit = self._models.get(("session",), lambda report: self._session_fit(), seat)
+        fit: Fit = self._session_fits.get("fit", lambda report: self._session_fit(), seat)
         position = self._less_session(position)
         if position == Position():
             return fit
@@ -129,7 +130,7 @@ class Studio:
         """The model that positions are solved from."""
         left_out = None if without is None else self.annotator(without)
         model = self._models.get(
-            ("without", without), lambda report: self.session.fit_at(without=left_out, on_round=report), f"{seat} model"
+            without, lambda report: self.session.fit_at(without=left_out, on_round=report), f"{seat} model"
         )
         if model is None:
             raise Problem(409, "there are no labels yet.")
