@@ -25,7 +25,7 @@ def label(studio: Studio, person: str, rule: Any, check: float) -> Answer:
     try:
         offered = session.next(person, rule=rule, check=check)
     except ValueError as error:
-        raise Problem(422, str(error), "rule") from None
+        raise Problem(409, str(error), "rule") from None
     history = session.done_by(person)
     last = {done.example: done for done in history}
     n_answers = sum(done.label is not None for done in last.values())

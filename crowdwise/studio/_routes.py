@@ -132,11 +132,11 @@ def _sent(answer: Any) -> Response:
     return Response(as_json(answer), media_type="application/json")
 
 
-def _problem(status: int, text: str, field: str | None = None) -> Response:
+def _problem(status: int, text: str, field: str | None = None, headers: Mapping[str, str] | None = None) -> Response:
     answer = {"problem": text} if field is None else {"problem": text, "field": field}
-    return Response(as_json(answer), status, media_type="application/json")
+    return Response(as_json(answer), status, headers, media_type="application/json")
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _problem(error.status_code, error.detail)
+    return _problem(error.status_code, error.detail, headers=error.headers)  # 405 names what is allowed

@@ -19,6 +19,7 @@ from crowdwise.studio._state import Studio
 
 LOOPBACK = "127.0.0.1"
 _TOKEN_FILE = "studio.token"
+_MOST_HEAD = 1 << 19  # bytes of a request without its body: an address may have four names of the longest kind
 
 
 def serve(
@@ -56,6 +57,7 @@ def serve(
     config = uvicorn.Config(
         make_app(studio, token=token, port=port), http="h11", ws="none", lifespan="off", log_level="warning",
         access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=_MOST_HEAD,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
 

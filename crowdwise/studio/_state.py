@@ -155,7 +155,7 @@ class Studio:
         if position.without is not None:
             self.annotator(position.without)
         if position.l2 is not None and not self.session.has_l2:
-            raise Problem(422, "the model has no l2.", "l2")
+            raise Problem(409, "the model has no l2.", "l2")
 
     def _less_session(self, position: Position) -> Position:
         """A position without what is that of the session anyway."""

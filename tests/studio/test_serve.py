@@ -105,6 +105,28 @@ def test_the_process_listens_on_loopback_alone_and_keeps_its_token_private(tmp_p
     assert code == 130
 
 
+def test_long_addresses_and_wrong_methods_are_answered_as_described(tmp_path: Path) -> None:
+    server = Server(tmp_path, write_labels(tmp_path))
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        name = "%F2%A8%84%AF" * 10_000
+        for method, path, status, allowed in (
+            ("GET", f"/examples.json?one={name}&other={name}&without={name}", 404, None),
+            ("GET", "/annotators.json?l2=1", 409, None),
+            ("GET", "/label.json?person=ann&rule=classifier", 409, None),
+            ("TRACE", "/start.json", 405, "GET, HEAD"),
+        ):
+            connection.request(method, path, headers={"Authorization": f"Bearer {server.token}"})
+            answer = connection.getresponse()
+            content = json.loads(answer.read())
+            assert (answer.status, answer.getheader("content-type")) == (status, "application/json")
+            assert content["problem"]
+            assert sorted((answer.getheader("allow") or "").split(", ")) == sorted((allowed or "").split(", "))
+        connection.close()
+    finally:
+        server.kill()
+
+
 def test_a_port_that_is_taken_is_an_error_if_it_was_wanted_and_replaced_if_not() -> None:
     taken = _bound(None, 0)
     port = taken.getsockname()[1]
