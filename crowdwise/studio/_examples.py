@@ -105,8 +105,11 @@ def picture(studio: Studio, row: int) -> Path:
     studio.example(row)
     if studio.pictures is None or studio.texts is None or studio.texts[row] is None:
         raise Problem(404, "there is no picture of this example.", "row")
-    folder = studio.pictures.resolve()
-    path = (folder / str(studio.texts[row])).resolve()
-    if not path.is_relative_to(folder) or not path.is_file():
-        raise Problem(404, f"there is no picture {str(studio.texts[row])[:80]!r} in the folder of pictures.", "row")
-    return path
+    folder, name = studio.pictures.resolve(), str(studio.texts[row])
+    try:
+        path = (folder / name).resolve()
+        if path.is_relative_to(folder) and path.is_file():
+            return path
+    except (OSError, ValueError):
+        pass  # no name of a file: too long, or with a character that none has
+    raise Problem(404, f"there is no picture {name[:80]!r} in the folder of pictures.", "row")
