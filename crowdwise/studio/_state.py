@@ -97,12 +97,14 @@ class Studio:
         model = self._model(position.without, seat) if self.solves_sums else None
 
         def make(report: Report) -> Fit:
-            at = {"steepness": position.steepness, "l2": position.l2}
+            settings = {"steepness": position.steepness, "l2": position.l2}
             if model is None:
-                return self._record(self.session.fit_at(**at, without=position.without, on_round=report), position)
+                return self._record(
+                    self.session.fit_at(**settings, without=position.without, on_round=report), position
+                )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CrowdWarning)
-                return self._record(model.at(**at), position)
+                return self._record(model.at(**settings), position)
 
         return self._fits.get(position, make, seat)
 
