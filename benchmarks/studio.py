@@ -1,4 +1,4 @@
-"""The studio on runs of 50 annotators who labelled everything: first screen, a slider that moves, what is drawn, memory.
+"""The studio on runs of 50 annotators who labelled everything: first screen, a slider that moves, pictures, memory.
 
 A run is made by `crowdwise fit`, opened by `crowdwise studio` in a process of its own, and asked over HTTP. "drawn" is
 measured in Chromium, from the input of the slider to the picture after the weights have changed; all other times are
