@@ -19,6 +19,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_feature_names, has_fit_parameter
 
@@ -144,6 +145,18 @@ def usable_weights(easiness: Floats) -> Floats:
     return np.maximum(easiness, _LIGHTEST * easiness.max())
 
 
+def taught_classes(classes: Array) -> Array:
+    """What estimators learn to predict: the classes, or their positions if scikit-learn takes no such classes.
+
+    It takes text and whole numbers, and no fractions such as half stars, dates, bytes or numbers beyond 64 bits.
+    """
+    try:
+        check_classification_targets(classes.repeat(3))  # it warns of targets of which most are different
+    except (TypeError, ValueError):
+        return np.arange(len(classes))
+    return classes
+
+
 def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Positions, Positions, Floats]:
     """Which example each copy is of, as which class, and its weight: a copy for every class that is not negligible.
 
@@ -190,13 +203,13 @@ class Learner:
         features = _safe_indexing(self.X, rows[example])
         weight = weight * targets.class_weight[code]
         if self.around_mean:
-            return fit_around_mean(model, features, self.classes[code], weight)
-        return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
+            return fit_around_mean(model, features, taught_classes(self.classes)[code], weight)
+        return model.fit(features, taught_classes(self.classes)[code], **{weight_parameter(self.estimator): weight})
 
     def of_one_class(self, targets: SoftTargets) -> Any:
         """What takes the place of a classifier as long as there is one class to learn: it predicts that class."""
         code = int((targets.weight @ targets.posterior).argmax())
-        return DummyClassifier().fit(self.X, np.full(len(targets.weight), self.classes[code]))
+        return DummyClassifier().fit(self.X, np.full(len(targets.weight), taught_classes(self.classes)[code]))
 
     def held_out_scores(self, targets: SoftTargets, learn: Positions, held_out: Positions, seed: int) -> Floats:
         """Scores of some examples by a model of others; zero, which is no evidence, if there is none."""
@@ -232,7 +245,7 @@ def class_scores(model: Any, X: Any, classes: Array, n_used: float) -> Floats:
             given = np.column_stack([-given / 2, given / 2])
         if not _has_pairs(given, model):
             return _by_class(given, model, classes, given.min(axis=1, keepdims=True))
-    codes = encode_declared(np.asarray(model.predict(X)), classes).astype(np.intp)
+    codes = encode_declared(np.asarray(model.predict(X)), taught_classes(classes)).astype(np.intp)
     return np.eye(len(classes))[codes]
 
 
@@ -246,7 +259,7 @@ def scores_by_class(given: Floats, model: Any, classes: Array) -> Floats:
 
     Two classes have one score, that of the second. Scores of pairs of classes stay as they are.
     """
-    if np.array_equal(np.asarray(model.classes_), classes):
+    if np.array_equal(np.asarray(model.classes_), taught_classes(classes)):
         return given
     if given.ndim == 1:
         if len(classes) == 2:
@@ -257,7 +270,7 @@ def scores_by_class(given: Floats, model: Any, classes: Array) -> Floats:
 
 def _by_class(given: Floats, model: Any, classes: Array, absent: Floats) -> Floats:
     """Columns of the classes that a model knows as those of all classes, with `absent` where it does not know one."""
-    known = np.asarray(model.classes_)
+    known, classes = np.asarray(model.classes_), taught_classes(classes)
     if np.array_equal(known, classes):
         return given
     columns = np.empty((len(given), len(classes)), dtype=given.dtype)

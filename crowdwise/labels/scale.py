@@ -88,11 +88,15 @@ def check_order(classes: Array, *, declared: bool) -> None:
     """Raise unless classes have an order: that of numbers, or the one that was declared."""
     if classes.dtype.kind in "biuf":
         levels = classes.astype(np.float64)
-        steps = np.diff(levels)
-        if not ((steps > 0).all() or (steps < 0).all()):
+        if not ((classes[1:] > classes[:-1]).all() or (classes[1:] < classes[:-1]).all()):
             raise LabelError(
                 f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
                 "Declare them from the lowest to the highest."
+            )
+        if (np.diff(levels) == 0).any():
+            raise LabelError(
+                f"levels of so many digits cannot be told apart as numbers: {classes.tolist()[:8]}. Subtract what they "
+                "have in common."
             )
         if np.abs(levels).max(initial=0) > LARGEST:
             raise LabelError(

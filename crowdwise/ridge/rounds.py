@@ -181,5 +181,6 @@ def alternate(
 
 def _objectives(problem: Problem, expertise: Floats, errors: list[Floats], roughness: list[float]) -> Floats:
     precision = problem.precision
-    penalties = problem.l2 * precision.average(expertise) * np.array(roughness)
+    strength = np.minimum(problem.l2 * precision.average(expertise), np.finfo(np.float64).max)  # of infinity times 0
+    penalties = strength * np.array(roughness)
     return precision.objective(np.array(errors), penalties)

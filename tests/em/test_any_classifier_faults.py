@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from crowdwise import CrowdClassifier, CrowdLabels
+from crowdwise import CrowdClassifier, CrowdLabels, load
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 
 # ---------------------------------------------------------------------- invariances
@@ -312,3 +312,30 @@ def test_labels_of_one_class_are_enough_if_classes_are_declared(estimator, n_lab
     assert set(model.predict(X)) == set(model.consensus_) == {"no"}
     assert np.isfinite(model.consensus_proba_).all()
     assert_allclose(model.consensus(X, CrowdLabels.from_matrix(matrix, classes=["no", "yes"])).proba.sum(axis=1), 1)
+
+
+ODD_CLASSES = {
+    "half stars": [0.5, 1.0, 1.5],
+    "dates": np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]"),
+    "bytes": [b"a", b"b", b"c"],
+    "beyond 64 bits": [10**30, 10**31, 10**32],
+}
+
+
+@few_rounds
+@pytest.mark.parametrize("estimator", [None, LinearSVC(), DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize("kind", ODD_CLASSES)
+def test_classes_that_scikit_learn_does_not_take_are_learnt_like_any_other(kind, estimator, tmp_path):
+    X, matrix = crowd(n_classes=3, n_examples=60)
+    codes = matrix.astype(int)
+    classes = np.array(ODD_CLASSES[kind], dtype=object if kind == "beyond 64 bits" else None)
+    plain = CrowdClassifier(estimator, max_rounds=1).fit(X, CrowdLabels.from_matrix(codes, classes=range(3)))
+    odd = CrowdClassifier(estimator, max_rounds=1).fit(X, CrowdLabels.from_matrix(classes[codes], classes=classes))
+    assert_array_equal(odd.results_.proba, plain.results_.proba)
+    assert_array_equal(odd.classes_, classes)
+    assert_array_equal(odd.predict(X), classes[plain.predict(X)])
+    method = "decision_function" if isinstance(estimator, LinearSVC) else "predict_proba"
+    assert_array_equal(getattr(odd, method)(X), getattr(plain, method)(X))
+    if estimator is None and kind != "beyond 64 bits":
+        odd.save(tmp_path / "model")
+        assert_array_equal(load(tmp_path / "model").predict(X), odd.predict(X))
