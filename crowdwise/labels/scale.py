@@ -17,6 +17,8 @@ ConsensusBy = Literal["mode", "median", "mean"]
 SCALES: tuple[ScaleName, ...] = get_args(ScaleName)
 # Squares of the differences between larger numbers overflow.
 LARGEST = 1e150
+# Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
+_SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,12 @@ def check_order(classes: Array, *, declared: bool) -> None:
             'them from the lowest to the highest: labels.with_scale("ordinal", levels=[...]), or classes=[...] when '
             f"labels are made; --classes A,B,... on the command line.{no_level if words else ''}"
         )
+
+
+def checked_span(variance: float, low: float, high: float) -> float:
+    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
+    if low == high:
+        return 1.0
+    if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
+        raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")
+    return variance
