@@ -128,11 +128,14 @@ def fit_around_mean(model: Any, X: Any, classes: Array, weight: Floats) -> Any:
     around 1e8, would take all digits from its solver. Sparse features stay as they are.
     """
     if sparse.issparse(X):
+        stored = X.tocsr().data
+        with np.errstate(over="ignore"):
+            check_squares(np.asarray(stored @ stored, dtype=np.float64))
         return model.fit(X, classes, sample_weight=weight)
-    numbers = check_array(X, dtype=[np.float64, np.float32])
-    mean = np.average(numbers, axis=0, weights=weight).astype(numbers.dtype)
-    centred = numbers - mean
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of values near the largest number
+        numbers = check_array(X, dtype=[np.float64, np.float32])
+        mean = np.average(numbers, axis=0, weights=weight).astype(numbers.dtype)
+        centred = numbers - mean
         check_squares(np.einsum("ij,ij->j", centred, centred))
     model.fit(centred, classes, sample_weight=weight)
     _check_feature_names(model, X, reset=True)

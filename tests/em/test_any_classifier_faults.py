@@ -7,6 +7,7 @@ from any_classifiers import ESTIMATORS, EXACT, few_rounds, fit
 from crowds import crowd, labels_of
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -154,6 +155,15 @@ def test_features_whose_squares_overflow_are_refused_by_the_default_classifier()
     X, matrix = crowd()
     with pytest.raises(DataError, match="too large: the squares of"):
         fit(1e155 * X, matrix)
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("size", [1e155, 1e200, 1.7e308])
+def test_they_are_refused_sparse_too_and_without_a_stray_warning(size, make):
+    X, matrix = crowd(n_examples=40)
+    with pytest.raises(DataError, match="Input X is too large: the squares of its values overflow"):
+        CrowdClassifier().fit(make(X / np.abs(X).max() * size), matrix)
 
 
 @few_rounds
