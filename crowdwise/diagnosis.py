@@ -242,7 +242,7 @@ def diagnose(
     reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
     if truth is None:
         codes = np.full(len(crowd), -1)
-        codes[labelled] = results.proba.argmax(axis=1)
+        codes[labelled] = results.codes
     else:
         codes = codes_of_truth(truth, X, crowd)
     if len(np.unique(codes[codes >= 0])) < 2:

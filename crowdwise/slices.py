@@ -241,8 +241,7 @@ def _right_classes(crowd: CrowdLabels, truth: Any) -> Positions:
     """What counts as right, as a position among the classes; -1 where that is unknown."""
     if truth is not None:
         return codes_of_truth(truth, crowd, crowd)
-    codes: Positions = aggregate(crowd).proba.argmax(axis=1)
-    return np.where(crowd.labels_per_example > 1, codes, -1)
+    return np.where(crowd.labels_per_example > 1, aggregate(crowd).codes, -1)
 
 
 def _numbers(n: Codes, right: Codes, n_all: Codes, right_all: Codes) -> dict[str, Array]:

@@ -503,3 +503,17 @@ def test_times_are_no_features_of_new_examples_either(name):
     model = fit_quietly(new(name), X, labels)
     with pytest.raises(DataError, match="times"):
         model.predict(np.full((2, 3), "2020-01-01", dtype="datetime64[D]"))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@over([*RIDGE, *LOGISTIC])
+def test_new_examples_whose_scores_overflow_are_refused_with_their_row(fitted, name, make):
+    X, y, model = fitted[name]
+    X = X.copy()
+    X[3] = np.where(np.arange(X.shape[1]) % 2, -1.7e308, 1.7e308)
+    methods = [lambda: model.predict(make(X)), lambda: model.consensus(make(X), y)]
+    if name != "regressor":
+        methods.append(lambda: model.decision_function(make(X)))
+    for method in methods:
+        with pytest.raises(DataError, match="Input X is too large: the score of row 3 overflows"):
+            method()

@@ -316,3 +316,13 @@ def test_real_crowds_disagree_slightly_more_near_the_boundary(data_home):
     found = diagnose(features, labels, truth)
     assert -0.25 < found.correlation.value < -0.05
     assert found.correlation.high < 0
+
+
+def test_levels_are_compared_with_the_consensus_that_their_scale_asks_for():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 2))
+    said = np.clip(np.rint(1.5 * X[:, :1] + 3 + 1.5 * rng.normal(size=(80, 3))), 1, 5)
+    labels = CrowdLabels.from_matrix(said).with_scale("ordinal", consensus="median")
+    results = aggregate(labels)
+    assert (results.codes != results.proba.argmax(axis=1)).any()
+    assert diagnose(X, labels).correlation == diagnose(X, labels, results.label).correlation

@@ -11,6 +11,7 @@ from scipy import stats
 
 from crowdwise import CrowdLabels, aggregate, slice_accuracy
 from crowdwise.exceptions import AlignmentError, LabelError
+from crowdwise.slices import accuracy_over_time
 from crowdwise.truths.check import share_interval
 
 
@@ -164,3 +165,16 @@ def test_what_cannot_be_counted_is_an_error():
         slice_accuracy(labels, ["a", "b"], ["yes", "no"])
     with pytest.raises(ValueError, match="fdr must be a finite"):
         slice_accuracy(labels, ["a", "b"], fdr=0)
+
+
+@pytest.mark.parametrize("by", ["median", "mean"])
+def test_levels_are_compared_with_the_consensus_that_their_scale_asks_for(by):
+    rng = np.random.default_rng(1)
+    said = np.clip(np.rint(rng.integers(1, 6, (80, 1)) + 1.5 * rng.normal(size=(80, 3))), 1, 5)
+    labels = CrowdLabels.from_matrix(said).with_scale("ordinal", consensus=by)
+    results, slices = aggregate(labels), np.repeat(["x", "y"], 40)
+    assert (results.codes != results.proba.argmax(axis=1)).any()
+    found, expected = slice_accuracy(labels, slices), slice_accuracy(labels, slices, results.label)
+    assert_array_equal(found.accuracy, expected.accuracy)
+    over_time = accuracy_over_time(results, labels, labels.to_table()["example"], periods=2)
+    assert_array_equal(over_time.accuracy, expected.accuracy)

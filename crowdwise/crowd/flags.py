@@ -100,7 +100,8 @@ def _keys(labels: CrowdLabels) -> Floats:
     n_values = 1 if labels.classes is None else len(labels.classes) + 1
     largest = max(2**52 // max(labels.n_examples * n_values, 1), 2)
     key = np.random.default_rng(0).integers(1, largest, labels.n_examples).astype(np.float64)
-    return labels._sum_per_annotator(key[labels.example_index] * (labels.values + 1.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # ratings near the largest number
+        return labels._sum_per_annotator(key[labels.example_index] * (labels.values + 1.0))
 
 
 def same_answer(labels: CrowdLabels) -> Bools:

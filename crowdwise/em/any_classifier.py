@@ -30,6 +30,7 @@ from crowdwise.em.estimators import (
     scores_by_class,
     soft_targets,
     splits_of,
+    taught_classes,
     usable_weights,
     weight_parameter,
     with_places_of_nan,
@@ -158,7 +159,7 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     Attributes
     ----------
     estimator_ : classifier
-        Fitted on all examples.
+        Fitted on all examples. Knows positions in `classes_` if scikit-learn takes no such classes: dates, fractions.
     classes_ : ndarray of shape (n_classes,)
         The classes that have labels.
     examples_ : ndarray of shape (n_examples,)
@@ -372,7 +373,8 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         -------
         classes : ndarray of shape (n_examples,)
         """
-        return self._asked(X, "predict")
+        predicted, taught = self._asked(X, "predict"), taught_classes(self.classes_)
+        return predicted if taught is self.classes_ else self.classes_[predicted]
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:

@@ -18,6 +18,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_feature_names, has_fit_parameter
 
@@ -126,11 +127,14 @@ def fit_around_mean(model: Any, X: Any, classes: Array, weight: Floats) -> Any:
     around 1e8, would take all digits from its solver. Sparse features stay as they are.
     """
     if sparse.issparse(X):
+        stored = X.tocsr().data
+        with np.errstate(over="ignore"):
+            check_squares(np.asarray(stored @ stored, dtype=np.float64))
         return model.fit(X, classes, sample_weight=weight)
-    numbers = check_array(X, dtype=[np.float64, np.float32])
-    mean = np.average(numbers, axis=0, weights=weight).astype(numbers.dtype)
-    centred = numbers - mean
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of values near the largest number
+        numbers = check_array(X, dtype=[np.float64, np.float32])
+        mean = np.average(numbers, axis=0, weights=weight).astype(numbers.dtype)
+        centred = numbers - mean
         check_squares(np.einsum("ij,ij->j", centred, centred))
     model.fit(centred, classes, sample_weight=weight)
     _check_feature_names(model, X, reset=True)
@@ -141,6 +145,18 @@ def fit_around_mean(model: Any, X: Any, classes: Array, weight: Floats) -> Any:
 def usable_weights(easiness: Floats) -> Floats:
     """Easiness that no estimator stumbles over, however steep."""
     return np.maximum(easiness, _LIGHTEST * easiness.max())
+
+
+def taught_classes(classes: Array) -> Array:
+    """What estimators learn to predict: the classes, or their positions if scikit-learn takes no such classes.
+
+    It takes text and whole numbers, and no fractions such as half stars, dates, bytes or numbers beyond 64 bits.
+    """
+    try:
+        check_classification_targets(classes.repeat(3))  # it warns of targets of which most are different
+    except (TypeError, ValueError):
+        return np.arange(len(classes))
+    return classes
 
 
 def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Positions, Positions, Floats]:
@@ -189,13 +205,13 @@ class Learner:
         features = _safe_indexing(self.X, rows[example])
         weight = weight * targets.class_weight[code]
         if self.around_mean:
-            return fit_around_mean(model, features, self.classes[code], weight)
-        return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
+            return fit_around_mean(model, features, taught_classes(self.classes)[code], weight)
+        return model.fit(features, taught_classes(self.classes)[code], **{weight_parameter(self.estimator): weight})
 
     def of_one_class(self, targets: SoftTargets) -> Any:
         """What takes the place of a classifier as long as there is one class to learn: it predicts that class."""
         code = int((targets.weight @ targets.posterior).argmax())
-        return DummyClassifier().fit(self.X, np.full(len(targets.weight), self.classes[code]))
+        return DummyClassifier().fit(self.X, np.full(len(targets.weight), taught_classes(self.classes)[code]))
 
     def held_out_scores(self, targets: SoftTargets, learn: Positions, held_out: Positions, seed: int) -> Floats:
         """Scores of some examples by a model of others; zero, which is no evidence, if there is none."""
@@ -228,7 +244,7 @@ def class_scores(model: Any, X: Any, classes: Array, n_used: float) -> Floats:
             scores = np.column_stack([-scores / 2, scores / 2])
         if not _has_pairs(scores, model):
             return _by_class(scores, model, classes, scores.min(axis=1, keepdims=True))
-    codes = encode_declared(np.asarray(model.predict(X)), classes).astype(np.intp)
+    codes = encode_declared(np.asarray(model.predict(X)), taught_classes(classes)).astype(np.intp)
     return np.eye(len(classes))[codes]
 
 
@@ -242,7 +258,7 @@ def scores_by_class(scores: Floats, model: Any, classes: Array) -> Floats:
 
     Two classes have one score, that of the second. Scores of pairs of classes stay as they are.
     """
-    if np.array_equal(np.asarray(model.classes_), classes):
+    if np.array_equal(np.asarray(model.classes_), taught_classes(classes)):
         return scores
     if scores.ndim == 1:
         if len(classes) == 2:
@@ -253,7 +269,7 @@ def scores_by_class(scores: Floats, model: Any, classes: Array) -> Floats:
 
 def _by_class(values: Floats, model: Any, classes: Array, absent: Floats) -> Floats:
     """Columns of the classes that a model knows as those of all classes, with `absent` where it does not know one."""
-    known = np.asarray(model.classes_)
+    known, classes = np.asarray(model.classes_), taught_classes(classes)
     if np.array_equal(known, classes):
         return values
     columns = np.empty((len(values), len(classes)), dtype=values.dtype)

@@ -18,6 +18,7 @@ from crowdwise._progress import Report
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import checked_span
 from crowdwise.results.consensus import RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.training_set import TrainingSet
@@ -186,7 +187,12 @@ def fit_ratings(
 
     Rounds end when no true rating moves by more than `tol` standard deviations of all ratings.
     """
-    origin, unit = float(labels.values.mean()), float(labels.values.std()) or 1.0
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        origin, unit = float(labels.values.mean()), float(labels.values.std())
+    low, high = float(labels.values.min()), float(labels.values.max())
+    checked_span(unit * unit, low, high)
+    if low == high:
+        origin, unit = low, 1.0
     standard = replace(labels, values=(labels.values - origin) / unit)
     raters = _first(standard)
     before = raters.consensus(standard)[0]

@@ -17,6 +17,8 @@ ConsensusBy = Literal["mode", "median", "mean"]
 SCALES: tuple[ScaleName, ...] = get_args(ScaleName)
 # Squares of the differences between larger numbers overflow.
 LARGEST = 1e150
+# Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
+_SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,15 @@ def check_order(classes: Array, *, declared: bool) -> None:
     """Raise unless classes have an order: that of numbers, or the one that was declared."""
     if classes.dtype.kind in "biuf":
         levels = classes.astype(np.float64)
-        steps = np.diff(levels)
-        if not ((steps > 0).all() or (steps < 0).all()):
+        if not ((classes[1:] > classes[:-1]).all() or (classes[1:] < classes[:-1]).all()):
             raise LabelError(
                 f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
                 "Declare them from the lowest to the highest."
+            )
+        if (np.diff(levels) == 0).any():
+            raise LabelError(
+                f"levels of so many digits cannot be told apart as numbers: {classes.tolist()[:8]}. Subtract what they "
+                "have in common."
             )
         if np.abs(levels).max(initial=0) > LARGEST:
             raise LabelError(
@@ -106,3 +112,12 @@ def check_order(classes: Array, *, declared: bool) -> None:
             'them from the lowest to the highest: labels.with_scale("ordinal", levels=[...]), or classes=[...] when '
             f"labels are made; --classes A,B,... on the command line.{no_level if words else ''}"
         )
+
+
+def checked_span(variance: float, low: float, high: float) -> float:
+    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
+    if low == high:
+        return 1.0
+    if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
+        raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")
+    return variance

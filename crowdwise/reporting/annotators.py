@@ -72,8 +72,8 @@ def annotator_columns(fit: Fit) -> dict[str, Any]:
     flags = columns.pop("flags")
     if results.accuracy is not None:
         columns["agrees_with_consensus"] = _agreement_with(labels, results.codes)
-    if results.model_proba is not None:
-        columns["agrees_with_model"] = _agreement_with(labels, results.model_proba.argmax(axis=1))
+    if fit.model_codes is not None:
+        columns["agrees_with_model"] = _agreement_with(labels, fit.model_codes)
     return columns | {"flags": flags}
 
 

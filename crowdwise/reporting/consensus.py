@@ -82,9 +82,9 @@ def _rating_errors(fit: Fit) -> dict[str, Any] | None:
 def classifier(fit: Fit) -> dict[str, Any] | None:
     """How good the classifier alone is, out of fold, against the consensus and known answers; None without one."""
     results = fit.results
-    if results.model_proba is None:
+    if fit.model_codes is None:
         return None
-    predicted, known = results.model_proba.argmax(axis=1), (fit.answers >= 0) & fit.labelled
+    predicted, known = fit.model_codes, (fit.answers >= 0) & fit.labelled
     return {
         "consensus": accuracy_of((predicted == results.codes)[fit.labelled & ~results.has_truth]),
         "truth": accuracy_of((predicted == fit.answers)[known]),
@@ -176,11 +176,18 @@ def classifier_words(summary: Summary) -> str:
     if not part:
         return ""
     where = "out-of-fold accuracy" if part["out_of_fold"] else "accuracy on its own training examples"
-    words = f"{where} is {percent(part['consensus']['value'], 1)} against the consensus"
-    if not part["n_truths"]:
-        return words
-    true = f"{percent(part['truth']['value'], 1)} ({percent_interval(part['truth'])})"
-    return f"{words} and {true} on {count(part['n_truths'], 'known answer')}"
+    measured = []
+    if _is_beside_consensus(part):
+        measured.append(f"{percent(part['consensus']['value'], 1)} against the consensus")
+    if part["n_truths"]:
+        true = f"{percent(part['truth']['value'], 1)} ({percent_interval(part['truth'])})"
+        measured.append(f"{true} on {count(part['n_truths'], 'known answer')}")
+    return f"{where} is {' and '.join(measured)}"
+
+
+def _is_beside_consensus(part: dict[str, Any]) -> bool:
+    """Whether any labelled example has a consensus that is not an answer given to the fit."""
+    return part["consensus"]["value"] is not None
 
 
 def truth_sentence(summary: Summary) -> str:
@@ -313,7 +320,7 @@ def _accuracy(summary: Summary) -> list[dict[str, str]]:
     elif check := summary["truth_check"]:
         how = "held out" if check["at_random"] else "not a random draw"
         value, note = check["accuracy"], f"{count(check['n'], 'known answer')}, {how}, {percent_interval(check)}"
-    elif part := summary["classifier"]:
+    elif (part := summary["classifier"]) and _is_beside_consensus(part):
         value, name = part["consensus"]["value"], "classifier accuracy"
         note = f"against the consensus{', out of fold' if part['out_of_fold'] else ''}"
     else:

@@ -16,6 +16,7 @@ from crowdwise.labels._align import match_examples
 from crowdwise.labels._encode import as_column, missing_mask
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import codes_of_truth
+from crowdwise.results.consensus import chosen_classes
 from crowdwise.results.fit_results import FitResults, fit_and_labels
 from crowdwise.slices import SliceAccuracy, accuracy_over_time
 from crowdwise.truths.check import share_interval
@@ -80,6 +81,14 @@ class Fit:
         """All answers that are known: those of the fit, and those that judge it."""
         used = self.results.truth
         return self.judging if used is None else np.where(self.results.has_truth, used, self.judging)
+
+    @cached_property
+    def model_codes(self) -> Positions | None:
+        """The class of every example by the classifier alone, out of fold, chosen as the consensus is."""
+        fitted, proba = self.results.fitted, self.results.model_proba
+        if fitted is None or proba is None:
+            return None
+        return chosen_classes(proba, fitted.scale.consensus, fitted.levels)
 
     @cached_property
     def shown_truth(self) -> Array | None:

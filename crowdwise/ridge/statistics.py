@@ -249,7 +249,8 @@ class Precision:
         rounds are measured as in the last one, so that they can be compared. `roughness` is the squared length of the
         coefficients.
         """
-        penalties = l2 * float(self.answered @ expertise / self.present) * np.array(roughness)
+        scale = min(l2 * float(self.answered @ expertise / self.present), np.finfo(np.float64).max)  # infinity times 0
+        penalties = scale * np.array(roughness)
         strength = self.mass + self.prior
         logarithms = np.log(self._shrunk(np.array(errors), self._crowd_error(errors[-1])))
         return (logarithms @ strength + penalties) / strength.sum()

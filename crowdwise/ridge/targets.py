@@ -12,13 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
-from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import checked_span
 from crowdwise.results.consensus import RatingConsensus
 from crowdwise.weights.class_weights import leading_shares
-
-# Ratings whose variance, or one over it, is larger cannot be squared and summed without losing all digits.
-_LARGEST_SPAN = 1e250
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +95,6 @@ def _span(ratings: Floats) -> float:
         return 1.0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return checked_span(float(np.var(ratings)), ratings.min(), ratings.max())
-
-
-def checked_span(variance: float, low: float, high: float) -> float:
-    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
-    if low == high:
-        return 1.0
-    if not 1 / _LARGEST_SPAN < variance < _LARGEST_SPAN:
-        raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")
-    return variance
 
 
 @dataclass(frozen=True, eq=False)

@@ -228,11 +228,18 @@ def linear_scores(X: Any, coef: Floats, offset: Floats, shift: Floats | None) ->
 
     Only the columns of sparse features that are shifted become dense.
     """
-    if shift is None or not sparse.issparse(X):
-        return np.asarray((X if shift is None else X - shift) @ coef) + offset
-    far, near = np.flatnonzero(shift), coef.copy()
-    near[far] = 0.0
-    return np.asarray(X @ near) + (X[:, far].toarray() - shift[far]) @ coef[far] + offset
+    with np.errstate(over="ignore", invalid="ignore"):
+        if shift is None or not sparse.issparse(X):
+            scores = np.asarray((X if shift is None else X - shift) @ coef) + offset
+        else:
+            far, near = np.flatnonzero(shift), coef.copy()
+            near[far] = 0.0
+            scores = np.asarray(X @ near) + (X[:, far].toarray() - shift[far]) @ coef[far] + offset
+    is_small = np.abs(scores) < _LARGEST_PRODUCT
+    if not is_small.all():
+        row = int((~is_small).any(axis=1).argmax())
+        raise DataError(f"Input X is too large: the score of row {row} overflows. Rescale the features as in the fit.")
+    return scores
 
 
 @dataclass(frozen=True, eq=False)

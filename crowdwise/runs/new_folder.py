@@ -116,10 +116,11 @@ def _settle(place: Path) -> None:
     """End whatever was begun, from any step at which it was left: the folder is the old one or the new one.
 
     The old folder stands aside while the new one waits to take its place. Without a new one it was replaced, and if
-    there is no folder now, someone removed it.
+    there is no folder now, someone removed it. What someone put in its place by hand stays.
     """
     new, old = _beside(place, "partial"), _beside(place, "old")
-    if old.exists() and new.exists():
+    is_taken = place.exists() and any(place.iterdir())
+    if old.exists() and new.exists() and not is_taken:
         os.rename(old, place)
     for stray in (old, new):
         if stray.exists():

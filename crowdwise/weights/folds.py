@@ -190,15 +190,19 @@ def joint_keys(first: Keys, second: Keys) -> Keys:
 
 
 def _row_keys(X: Any, seed: int) -> Keys:
-    """A number for every row that is the same for equal rows, dense or sparse, and looks random."""
+    """A number for every row that is the same for equal rows, dense or sparse, and looks random.
+
+    Values are stirred before they are multiplied: of whole numbers only the first bits differ, and the products of
+    1, -1 and -1, 1 would add up to the same.
+    """
     odd = np.random.default_rng(seed).integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     if sparse.issparse(X):
-        entries = _stir(_bits(X.data) * odd[X.indices])  # 0 for a zero that is stored
+        entries = _stir(_stir(_bits(X.data)) * odd[X.indices])  # 0 for a zero that is stored
         ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
         return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     key = np.zeros(X.shape[0], dtype=np.uint64)
     for column, factor in zip(X.T, odd, strict=True):
-        key += _stir(_bits(column) * factor)
+        key += _stir(_stir(_bits(column)) * factor)
     return _stir(key)
 
 

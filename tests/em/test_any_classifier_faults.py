@@ -7,6 +7,7 @@ from any_classifiers import ESTIMATORS, EXACT, few_rounds, fit
 from crowds import crowd, labels_of
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from crowdwise import CrowdClassifier, CrowdLabels
+from crowdwise import CrowdClassifier, CrowdLabels, load
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 
 # ---------------------------------------------------------------------- invariances
@@ -154,6 +155,15 @@ def test_features_whose_squares_overflow_are_refused_by_the_default_classifier()
     X, matrix = crowd()
     with pytest.raises(DataError, match="too large: the squares of"):
         fit(1e155 * X, matrix)
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("size", [1e155, 1e200, 1.7e308])
+def test_they_are_refused_sparse_too_and_without_a_stray_warning(size, make):
+    X, matrix = crowd(n_examples=40)
+    with pytest.raises(DataError, match="Input X is too large: the squares of its values overflow"):
+        CrowdClassifier().fit(make(X / np.abs(X).max() * size), matrix)
 
 
 @few_rounds
@@ -312,3 +322,30 @@ def test_labels_of_one_class_are_enough_if_classes_are_declared(estimator, n_lab
     assert set(model.predict(X)) == set(model.consensus_) == {"no"}
     assert np.isfinite(model.consensus_proba_).all()
     assert_allclose(model.consensus(X, CrowdLabels.from_matrix(matrix, classes=["no", "yes"])).proba.sum(axis=1), 1)
+
+
+ODD_CLASSES = {
+    "half stars": [0.5, 1.0, 1.5],
+    "dates": np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]"),
+    "bytes": [b"a", b"b", b"c"],
+    "beyond 64 bits": [10**30, 10**31, 10**32],
+}
+
+
+@few_rounds
+@pytest.mark.parametrize("estimator", [None, LinearSVC(), DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize("kind", ODD_CLASSES)
+def test_classes_that_scikit_learn_does_not_take_are_learnt_like_any_other(kind, estimator, tmp_path):
+    X, matrix = crowd(n_classes=3, n_examples=60)
+    codes = matrix.astype(int)
+    classes = np.array(ODD_CLASSES[kind], dtype=object if kind == "beyond 64 bits" else None)
+    plain = CrowdClassifier(estimator, max_rounds=1).fit(X, CrowdLabels.from_matrix(codes, classes=range(3)))
+    odd = CrowdClassifier(estimator, max_rounds=1).fit(X, CrowdLabels.from_matrix(classes[codes], classes=classes))
+    assert_array_equal(odd.results_.proba, plain.results_.proba)
+    assert_array_equal(odd.classes_, classes)
+    assert_array_equal(odd.predict(X), classes[plain.predict(X)])
+    method = "decision_function" if isinstance(estimator, LinearSVC) else "predict_proba"
+    assert_array_equal(getattr(odd, method)(X), getattr(plain, method)(X))
+    if estimator is None and kind != "beyond 64 bits":
+        odd.save(tmp_path / "model")
+        assert_array_equal(load(tmp_path / "model").predict(X), odd.predict(X))

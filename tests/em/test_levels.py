@@ -115,6 +115,8 @@ def test_levels_too_far_apart_to_be_squared_are_refused():
     check_order(np.array([-1e150, 1e150]), declared=False)
     with pytest.raises(LabelError, match=r"levels beyond 1e\+150 are too"):
         check_order(np.array([-1e200, 1e200]), declared=False)
+    with pytest.raises(LabelError, match="so many digits cannot be told apart"):
+        check_order(np.array([2**62, 2**62 + 1]), declared=True)
 
 
 def test_times_have_their_order():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, aggregate
 from crowdwise.em.ratings import Raters, _log_likelihood, fit_ratings
+from crowdwise.exceptions import LabelError
 
 
 def of(matrix: np.ndarray) -> CrowdLabels:
@@ -147,3 +148,24 @@ def test_limits_of_agreement_hold_most_differences() -> None:
     who = labels.annotator_index
     inside = (low[who] <= difference) & (difference <= high[who])
     assert 0.93 < inside.mean() < 0.97
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+@pytest.mark.parametrize("n_annotators", [1, 3])
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-120, 1e120, 1e160, 1e300])
+def test_ratings_of_any_size_are_fitted_or_refused_in_words(size: float, n_annotators: int) -> None:
+    matrix = simulated(3, 20, n_annotators)[0]
+    if 1e-120 <= size <= 1e120:
+        expected = aggregate(of(matrix)).label
+        assert aggregate(of(matrix * size)).label / size == pytest.approx(expected, rel=1e-9)
+        return
+    with pytest.raises(LabelError, match=r"squared.*: rescale them"):
+        aggregate(of(matrix * size))
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+@pytest.mark.parametrize("rating", [0.0, 0.1, 1e-320, 1e300])
+def test_ratings_that_are_all_the_same_are_the_consensus(rating: float) -> None:
+    results = aggregate(of(np.full((10, 3), rating)))
+    assert results.label.tolist() == [rating] * 10
+    assert np.isfinite(results.std).all()

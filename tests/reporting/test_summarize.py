@@ -331,3 +331,27 @@ def test_truths_of_the_fit_judge_held_out_and_others_as_ever(data):
     model = CrowdRidgeRegressor().fit(X, ratings, truth=[None if value is None else float(value) for value in known])
     summary = summarize(model, ratings, X=X)
     assert f"held-out error {model.truth_check_.error:.3g} (95% interval" in quality_sentence(summary)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_if_every_answer_is_known_the_classifier_is_measured_by_these_alone(name, data):
+    X, truth, labels = data
+    model = fit_quietly(MODELS[name], X, labels, truth=truth)
+    summary = summarize(model, labels, X=X)
+    assert summary["classifier"]["consensus"]["value"] is None
+    (words,) = [line for line in summary_lines(summary) if line.startswith("Classifier")]
+    assert "on 90 known answers" in " ".join([words, *summary["headline"]])
+    assert "against the consensus" not in words
+
+
+def test_the_classifier_of_levels_is_measured_by_what_it_predicts():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    said = np.clip(np.rint(X[:, :1] * 1.5 + 3 + rng.normal(size=(120, 4))), 1, 5)
+    labels = CrowdLabels.from_matrix(said).with_scale("ordinal", consensus="mean")
+    model = fit_quietly(CrowdLogisticClassifier(cross_fit=0), X, labels)
+    fit = Fit.of(model, labels)
+    assert model.classes_[fit.model_codes].tolist() == model.predict(X).tolist()
+    assert (fit.model_codes != model.results_.model_proba.argmax(axis=1)).any()
+    agrees = (said == model.predict(X)[:, np.newaxis]).mean(axis=0)
+    assert annotator_columns(fit)["agrees_with_model"].tolist() == pytest.approx(agrees.tolist())

@@ -295,3 +295,10 @@ def test_large_work_is_shared_between_threads_and_small_work_is_not(monkeypatch)
 
     assert works_alone(1e3)
     assert not works_alone(1e12)
+
+
+@quiet
+def test_an_immense_l2_leaves_the_objective_a_number():
+    same = np.full((3, 2), 3.3)  # no coefficient to penalize
+    labels = CrowdLabels.from_matrix([["a", "a", "b"]] * 3)
+    assert np.isfinite(CrowdRidgeClassifier(steepness=0, l2=1e305).fit(same, labels).objective_).all()

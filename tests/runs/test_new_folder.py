@@ -146,6 +146,18 @@ def test_readers_move_nothing_while_somebody_is_at_work(tmp_path):
     assert names(tmp_path) == ["run"]
 
 
+def test_a_folder_put_in_place_by_hand_after_a_kill_between_the_renames_stays(tmp_path):
+    for name in (".run.old", ".run.partial", "run"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note.txt").write_text(name)
+    with pytest.raises(OutputError, match="exists already"):
+        write(tmp_path / "run", "new", replace=False)
+    assert (tmp_path / "run" / "note.txt").read_text() == "run"
+    assert names(tmp_path) == ["run"]
+    write(tmp_path / "run", "new")
+    assert (tmp_path / "run" / "note.txt").read_text() == "new"
+
+
 def test_folders_of_other_names_are_left_alone(tmp_path):
     others = ["ru?", "ru[n]", "*", "run.partial", "run.partial-x", "run.old"]
     with new_folder(tmp_path / "run", may_replace=lambda old: True) as folder:

@@ -84,3 +84,12 @@ def test_sparse_features_with_many_zeros_have_the_folds_of_dense_ones():
 def test_rows_of_one_hot_features_are_spread_although_no_feature_differs_from_another():
     fold = content_folds(np.repeat(np.eye(10), 4, axis=0), 5)
     assert np.bincount(fold).tolist() == [8] * 5
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 12]))
+def test_rows_of_whole_numbers_that_differ_in_signs_are_told_apart(seed, n_features):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (60, n_features)) * rng.choice([0.5, 1.0, 8.0])
+    fold, order = content_folds(X, 5), rng.permutation(60)
+    assert np.array_equal(content_folds(X[order], 5), fold[order])
+    assert np.array_equal(content_folds(sparse.csr_array(X[order]), 5), fold[order])
