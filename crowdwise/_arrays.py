@@ -11,6 +11,11 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.integer]
 Positions = NDArray[np.intp]
 
+# Numbers that differ by less than this share of their range are equal but for rounding, which decides nothing.
+TIED = 1e-9
+# Sums and shares that are smaller than this, relative to what they are of, are nothing but rounding.
+ROUNDING = 1e-12
+
 
 def read_only(array: Array) -> Array:
     """The same numbers in an array that cannot be written to; nothing is copied."""

@@ -114,8 +114,8 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
     """Empty where there is no file, or one that is read once, such as a pipe."""
     if not os.path.isfile(path):
         return ()
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def check_room(directory: Path) -> None:

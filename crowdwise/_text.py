@@ -73,13 +73,13 @@ def versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version  # which takes a while to import
 
     ours = import_module("crowdwise").__version__  # whose modules import this one
-    found = {"python": platform.python_version(), "platform": platform.platform(), "crowdwise": ours}
+    known = {"python": platform.python_version(), "platform": platform.platform(), "crowdwise": ours}
     for package in ("numpy", "scipy", "scikit-learn"):
         try:
-            found[package] = version(package)
+            known[package] = version(package)
         except PackageNotFoundError:  # installed in some other way
-            found[package] = "unknown"
-    return found
+            known[package] = "unknown"
+    return known
 
 
 def table(rows: Iterable[Sequence[Any]], *, head: Sequence[Any] = (), title: str = "") -> str:

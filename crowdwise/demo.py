@@ -42,18 +42,14 @@ def write_demo(out: PathLike, *, force: bool = False) -> Path:
     ['task,worker,label', '11573,w0,1']
     """
     data = fetch_crowd("bluebirds")
-    given = data.labels.to_table()
+    task, worker, label = data.labels.to_table().values()
     tables = {
-        "labels.csv": {
-            "task": given["example"].tolist(),
-            "worker": given["annotator"].tolist(),
-            "label": given["label"].tolist(),
-        },
-        "truth.csv": {"task": data.labels.examples.tolist(), "label": data.truth.tolist()},
+        "labels": {"task": task, "worker": worker, "label": label},
+        "truth": {"task": data.labels.examples, "label": data.truth},
     }
     with new_folder(out, may_replace=lambda old: force and holds_only(old, (*FILES, RUN))) as folder:
         for name, columns in tables.items():
-            (folder / name).write_text(ResultTable(name, columns).as_csv(), encoding="utf-8")
+            ResultTable(name, columns).write(folder)
         licence = files("crowdwise.datasets").joinpath("shipped", "LICENSE.clear-bsd.txt").read_text(encoding="utf-8")
         (folder / "SOURCE.txt").write_text(SOURCE + licence.lstrip(), encoding="utf-8")
     return Path(out)

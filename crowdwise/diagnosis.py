@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, indexable
 
-from crowdwise._arrays import Floats, Positions
+from crowdwise._arrays import ROUNDING, Floats, Positions
 from crowdwise._checks import check_seed
+from crowdwise._limits import ENOUGH_SHARED, N_FOLDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
@@ -34,7 +35,6 @@ from crowdwise.weights.class_weights import leading_shares
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ class Diagnosis:
         -------
         frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
         """
-        names = ("above", "up_to", "n_examples", "margin_rank", "majority_error")
-        return make_frame({name: np.array([getattr(level, name) for level in self.levels]) for name in names})
+        rows = [vars(level) for level in self.levels]
+        return make_frame({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
     def __str__(self) -> str:
         per_example = self.n_labels / self.n_examples
@@ -174,7 +174,7 @@ def _level_line(level: Level) -> str:
 
 
 def _pairs_line(pairs: PairAgreement) -> str:
-    enough = (pairs.n_shared >= 10) & ~np.isnan(pairs.kappa)
+    enough = (pairs.n_shared >= ENOUGH_SHARED) & ~np.isnan(pairs.kappa)
     if not enough.any():
         return f"no two of {len(pairs):,} pairs share ten examples"
     low, middle, high = np.quantile(pairs.kappa[enough], [0.1, 0.5, 0.9])
@@ -238,11 +238,11 @@ def diagnose(
     learner = _learner(X, crowd, estimator)
     labelled = crowd.labels_per_example > 0
     core = crowd[labelled]
-    found = aggregate(core, on_round=reporter.tell)
+    results = aggregate(core, on_round=reporter.tell)
     reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
     if truth is None:
         codes = np.full(len(crowd), -1)
-        codes[labelled] = found.proba.argmax(axis=1)
+        codes[labelled] = results.proba.argmax(axis=1)
     else:
         codes = codes_of_truth(truth, X, crowd)
     if len(np.unique(codes[codes >= 0])) < 2:
@@ -268,7 +268,7 @@ def diagnose(
         correlation=correlation,
         signed_correlation=rank_correlation(differs[known], signed),
         levels=_levels(differs[known], distance, wrong[known], reference),
-        annotator_share=share_of_annotators(core, found),
+        annotator_share=share_of_annotators(core, results),
         alpha=krippendorff_alpha(crowd),
         pairs=cohen_kappas(crowd),
         steepness=steepness,
@@ -278,7 +278,7 @@ def diagnose(
 
 def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     if estimator is None:
-        _numbers(X)  # raises before anything is fitted
+        _check_features(X)
         estimator = make_pipeline(
             StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression(C=0.1, max_iter=2000)
         )
@@ -287,15 +287,14 @@ def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     return Learner(estimator, crowd.classes, X)
 
 
-def _numbers(X: Any) -> Any:
-    """Features as the ridge models take them."""
+def _check_features(X: Any) -> None:
+    """Raise unless ridge models could take these features."""
     refuse_texts_and_times(X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     check_finite(rows)
     values = rows.data if sparse.issparse(rows) else rows
     with np.errstate(over="ignore"):
         check_squares(np.vdot(values, values))
-    return rows
 
 
 def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> EstimatorFolds:
@@ -308,8 +307,8 @@ def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> Esti
     shuffled = rng.permutation(len(known))
     order = shuffled[np.argsort(codes[known][shuffled], kind="stable")]
     fold = np.empty(len(known), dtype=np.intp)
-    fold[order] = np.arange(len(known)) % _FOLDS
-    splits = [(known[fold != k], known[fold == k]) for k in range(min(_FOLDS, len(known)))]
+    fold[order] = np.arange(len(known)) % N_FOLDS
+    splits = [(known[fold != k], known[fold == k]) for k in range(min(N_FOLDS, len(known)))]
     return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
 
 
@@ -326,42 +325,42 @@ def rank_correlation(first: Floats, second: Floats) -> Correlation:
     """Spearman's rank correlation; its interval is by Fisher's transformation with the error of Bonett and Wright."""
     if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return Correlation(float("nan"), float("nan"), float("nan"), float("nan"))
-    found = spearmanr(first, second)
-    value = float(found.statistic)
+    spearman = spearmanr(first, second)
+    value = float(spearman.statistic)
     error = np.sqrt((1 + value**2 / 2) / (len(first) - 3))
-    centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
+    centre = np.arctanh(np.clip(value, -1 + ROUNDING, 1 - ROUNDING))
     low, high = np.tanh(centre + norm.ppf([0.025, 0.975]) * error)
-    return Correlation(value, float(low), float(high), float(found.pvalue))
+    return Correlation(value, float(low), float(high), float(spearman.pvalue))
 
 
 def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) -> tuple[Level, ...]:
     place = (rankdata(distance) - 1) / max(len(distance) - 1, 1)
-    found = []
+    levels = []
     for above, up_to in zip((-1.0, *_LEVELS), _LEVELS, strict=False):
-        at = (differs > above) & (differs <= up_to)
-        if at.any():
-            error = float(wrong[at].mean()) if reference == "truth" else float("nan")
-            found.append(Level(max(above, 0.0), up_to, int(at.sum()), float(place[at].mean()), error))
-    return tuple(found)
+        rows = (differs > above) & (differs <= up_to)
+        if rows.any():
+            error = float(wrong[rows].mean()) if reference == "truth" else float("nan")
+            levels.append(Level(max(above, 0.0), up_to, int(rows.sum()), float(place[rows].mean()), error))
+    return tuple(levels)
 
 
-def share_of_annotators(labels: CrowdLabels, found: FitResults) -> float:
+def share_of_annotators(labels: CrowdLabels, results: FitResults) -> float:
     """The share of the spread of disagreement between examples that is explained by who labelled them.
 
     Confusion matrices show how often two annotators differ on an average example. The mean of that over the pairs of an
     example is what its annotators alone would lead one to expect; the share is its squared correlation with the
     disagreement seen. It is zero if all examples have the same annotators.
     """
-    kept = labels.labels_per_example > 1
-    crowd = labels[kept]
-    n_classes = found.confusion.shape[1]
-    confusion = np.nan_to_num(found.confusion).reshape(labels.n_annotators, -1)
+    paired = labels.labels_per_example > 1
+    crowd = labels[paired]
+    n_classes = results.confusion.shape[1]
+    confusion = np.nan_to_num(results.confusion).reshape(labels.n_annotators, -1)
     incidence = crowd._as_sparse(np.ones(crowd.n_labels))
     agreeing = (
         ((incidence @ confusion) ** 2 - incidence @ confusion**2).reshape(len(crowd), n_classes, n_classes).sum(axis=2)
     )
     n = crowd.labels_per_example
-    expected = 1 - (agreeing / (n * (n - 1))[:, np.newaxis]) @ found.class_prior
+    expected = 1 - (agreeing / (n * (n - 1))[:, np.newaxis]) @ results.class_prior
     seen = disagreement(crowd)
     if np.ptp(expected) < 1e-9 or np.ptp(seen) == 0:
         return 0.0

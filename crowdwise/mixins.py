@@ -8,7 +8,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +16,6 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import align, as_labels
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels._frames import library_of
-from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
 from crowdwise.results.fit_results import ABOUT_EXAMPLES, FitResults
 from crowdwise.training_set import check_sample_weight
@@ -35,8 +33,8 @@ def all_or_nothing(fit: Method) -> Method:
         before = vars(self).copy()
         try:
             fitted = fit(self, *args, **kwargs)
-            given = [*args, *kwargs.values()][::-1]  # it comes from labels rather than features
-            self._frame_library = next(filter(None, map(library_of, given)), None)
+            inputs = [*args, *kwargs.values()][::-1]  # it comes from labels rather than features
+            self._frame_library = next(filter(None, map(library_of, inputs)), None)
             return fitted
         except BaseException:
             vars(self).clear()
@@ -46,10 +44,12 @@ def all_or_nothing(fit: Method) -> Method:
     return guarded  # type: ignore[return-value]
 
 
-class CrowdResultsMixin:
-    """Results of a fit under the names that all models share, and as data frames."""
+class CrowdMixin:
+    """Results of a fit under the names that all models share, as data frames and files; predictions and accuracy."""
 
     results_: FitResults
+    classes_: Array
+    decision_function: Callable[[Any], Array]
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 
@@ -71,15 +71,15 @@ class CrowdResultsMixin:
 
     def _learned(self) -> dict[str, Any]:
         """All that was learned, without what `results_` gives again: what a file has to hold besides the settings."""
-        again = self.results_.attributes() if "results_" in vars(self) else {}
-        without = {*self.get_params(deep=False), *again, IN_MEMORY}  # type: ignore[attr-defined]
+        of_results = self.results_.attributes() if "results_" in vars(self) else {}
+        without = {*self.get_params(deep=False), *of_results, IN_MEMORY}  # type: ignore[attr-defined]
         return {name: value for name, value in vars(self).items() if name not in without}
 
-    def _put_back(self, kept: dict[str, Any]) -> None:
+    def _put_back(self, learned: dict[str, Any]) -> None:
         """Be fitted as the model that `_learned` was of."""
-        vars(self).update(kept)
-        if "results_" in kept:
-            self._keep(kept["results_"])
+        vars(self).update(learned)
+        if "results_" in learned:
+            self._keep(learned["results_"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, which `crowdwise.load` reads.
@@ -125,12 +125,8 @@ class CrowdResultsMixin:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
-
-class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
-    """Predictions and accuracy, from `decision_function` and `classes_`."""
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
@@ -172,19 +168,14 @@ class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
         """
         _, labels = align(X, as_labels(y))
         weight = check_sample_weight(sample_weight, X, labels)
-        return label_accuracy(self.predict(X), labels, self.classes_, weight)
-
-
-def label_accuracy(predicted: Array, labels: CrowdLabels, classes: Array, weight: Array) -> float:
-    """The share of labels that equal the prediction for their example; `classes` are those of the model."""
-    if labels.n_labels == 0:
-        raise LabelError("there is no label to compare predictions with.")
-    assert labels.classes is not None
-    if (encode_declared(labels.classes, classes) < 0).all():
-        raise LabelError(
-            f"none of the classes of these labels, {labels.classes.tolist()}, is known to the model, whose classes are "
-            f"{classes.tolist()}."
-        )
-    codes = encode_declared(predicted, labels.classes)
-    right = labels.values == np.repeat(codes, labels.labels_per_example)
-    return float(np.average(right, weights=np.repeat(weight, labels.labels_per_example)))
+        predicted = self.predict(X)
+        if labels.n_labels == 0:
+            raise LabelError("there is no label to compare predictions with.")
+        assert labels.classes is not None
+        if (encode_declared(labels.classes, self.classes_) < 0).all():
+            raise LabelError(
+                f"none of the classes of these labels, {labels.classes.tolist()}, is known to the model, whose classes "
+                f"are {self.classes_.tolist()}."
+            )
+        right = labels.values == encode_declared(predicted, labels.classes)[labels.example_index]
+        return float(np.average(right, weights=weight[labels.example_index]))

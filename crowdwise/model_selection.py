@@ -23,7 +23,8 @@ from crowdwise._checks import check_choice, check_seed
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import align, as_labels
-from crowdwise.labels._encode import as_array, as_column, encode, encode_declared, missing_mask
+from crowdwise.labels._encode import as_array, as_column, as_objects, encode, encode_declared, missing_mask
+from crowdwise.labels._frames import index_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.steepness import easiest_examples, ranking
 
@@ -75,8 +76,7 @@ class _Truth:
     def of(cls, truth: Any) -> _Truth:
         if isinstance(truth, Mapping):
             return cls(truth, None)
-        values = as_column(truth, "truth")
-        ids = _index_of(truth)
+        values, ids = as_column(truth, "truth"), index_of(truth)
         return cls(None if ids is None else dict(zip(ids.tolist(), values.tolist(), strict=True)), values)
 
     def of_rows(self, X: Any, labels: CrowdLabels, known_positions: bool) -> Array:
@@ -84,32 +84,21 @@ class _Truth:
 
         `known_positions` means that labels without ids have the positions that their examples had in the whole.
         """
-        ids = labels.examples if labels._named_examples else _index_of(X)
+        ids = labels.examples if labels._named_examples else index_of(X)
+        positions = labels.examples if known_positions and not labels._named_examples else None
         if self.by_id is not None and (ids is not None or self.values is None):
-            if ids is None and not known_positions:
+            ids = positions if ids is None else ids
+            if ids is None:
                 raise LabelError(_UNKNOWN_EXAMPLES)
-            found = [self.by_id.get(name) for name in (labels.examples if ids is None else ids).tolist()]
-        else:
-            found = self._by_position(labels, known_positions).tolist()
-        return np.fromiter(found, dtype=object, count=len(found))
-
-    def _by_position(self, labels: CrowdLabels, known_positions: bool) -> Array:
+            return as_objects([self.by_id.get(name) for name in ids.tolist()])
         assert self.values is not None
-        if known_positions and not labels._named_examples:
-            if len(labels) and labels.examples.max() >= len(self.values):
-                raise LabelError(
-                    f"truth has {len(self.values)} values, and example {labels.examples.max()} none of them."
-                )
-            return self.values[labels.examples]
-        if len(labels) != len(self.values):
-            raise LabelError(_UNKNOWN_EXAMPLES)
-        return self.values
-
-
-def _index_of(data: Any) -> Array | None:
-    """The index of a pandas object; None for anything else."""
-    index: Any = getattr(data, "index", None)  # lists have a method of that name
-    return np.asarray(index.to_numpy()) if hasattr(index, "to_numpy") else None
+        if positions is None:
+            if len(labels) != len(self.values):
+                raise LabelError(_UNKNOWN_EXAMPLES)
+            return as_objects(self.values.tolist())
+        if len(labels) and positions.max() >= len(self.values):
+            raise LabelError(f"truth has {len(self.values)} values, and example {positions.max()} none of them.")
+        return as_objects(self.values[positions].tolist())
 
 
 _UNKNOWN_EXAMPLES = (

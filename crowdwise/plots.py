@@ -14,11 +14,11 @@ from crowdwise._text import how_to_install
 from crowdwise.exceptions import LabelError, MissingExtraError
 from crowdwise.labels._align import as_labels
 from crowdwise.labels._encode import shown
+from crowdwise.reporting.agreement import pairs
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.consensus import accuracies, classifier, quality
 from crowdwise.reporting.disagreement import by_disagreement, margin
 from crowdwise.reporting.fit import Fit
-from crowdwise.reporting.pairs import pairs
 
 __all__ = [
     "AccuracyDisplay",
@@ -140,9 +140,9 @@ class AccuracyDisplay(_Display):
 
     def _draw(self, ax: Any) -> None:
         rows = accuracies(self.quality, self.classifier)
-        for at, part in enumerate(rows.values()):
-            ax.plot([part["low"], part["high"]], [at, at], color=_BLUE, alpha=0.5, linewidth=2.5)
-            ax.plot([part["value"]], [at], "o", color=_BLUE)
+        for y, part in enumerate(rows.values()):
+            ax.plot([part["low"], part["high"]], [y, y], color=_BLUE, alpha=0.5, linewidth=2.5)
+            ax.plot([part["value"]], [y], "o", color=_BLUE)
         ax.set_yticks(range(len(rows)), list(rows))
         ax.invert_yaxis()
         ax.set_xlabel("accuracy on known answers")
@@ -173,21 +173,21 @@ class AnnotatorsDisplay(_FitDisplay):
         return cls(annotator_columns(fit))
 
     def _draw(self, ax: Any) -> None:
-        what = "accuracy" if "accuracy_low" in self.columns else "expertise"
-        value = np.asarray(self.columns[what])
+        score = "accuracy" if "accuracy_low" in self.columns else "expertise"
+        value = np.asarray(self.columns[score])
         order = np.argsort(-np.nan_to_num(value, nan=-1.0), kind="stable")
         order = order[~np.isnan(value[order])]
         if len(order) > _MOST_ANNOTATORS:  # the best and the worst
             order = np.concatenate([order[: _MOST_ANNOTATORS // 2], order[-_MOST_ANNOTATORS // 2 :]])
-        at = np.arange(len(order))
-        if what == "accuracy":
+        y = np.arange(len(order))
+        if score == "accuracy":
             ends = np.asarray(self.columns["accuracy_low"])[order], np.asarray(self.columns["accuracy_high"])[order]
-            ax.hlines(at, *ends, color=_BLUE, alpha=0.5, linewidth=2.5)
+            ax.hlines(y, *ends, color=_BLUE, alpha=0.5, linewidth=2.5)
             ax.set_xlim(0, 1)
-        ax.plot(value[order], at, "o", color=_BLUE, markersize=4)
-        ax.set_yticks(at, [str(self.columns["annotator"][i]) for i in order])
+        ax.plot(value[order], y, "o", color=_BLUE, markersize=4)
+        ax.set_yticks(y, [str(self.columns["annotator"][i]) for i in order])
         ax.invert_yaxis()
-        ax.set_xlabel("estimated accuracy" if what == "accuracy" else "expertise")
+        ax.set_xlabel("estimated accuracy" if score == "accuracy" else "expertise")
 
 
 @dataclass(eq=False, repr=False)
@@ -288,10 +288,10 @@ class KappaDisplay(_Display):
         -------
         display : KappaDisplay
         """
-        found = pairs(as_labels(labels))
-        if found is None:
+        comparison = pairs(as_labels(labels))
+        if comparison is None:
             raise LabelError("no two annotators share ten examples: there is no pair to compare.")
-        return cls(found["grid"]).plot(ax=ax)
+        return cls(comparison["grid"]).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         values = np.array([[np.nan if value is None else value for value in row] for row in self.grid["kappa"]])
@@ -385,11 +385,10 @@ class MarginDisplay(_Display):
     def _draw(self, ax: Any) -> None:
         ax.plot(*np.transpose(self.part["points"]), ".", color=_BLUE, alpha=0.25)
         for level in self.part["levels"]:
-            at = level["disagreement"]
-            ax.plot([at, at], [level["low"], level["high"]], color=_BLUE, linewidth=2.5, alpha=0.6)
-            ax.plot([at], [level["median"]], "o", color=_BLUE)
-        found = self.part["correlation"]
-        title = f"rank correlation {found['value']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
+            x = level["disagreement"]
+            ax.plot([x, x], [level["low"], level["high"]], color=_BLUE, linewidth=2.5, alpha=0.6)
+            ax.plot([x], [level["median"]], "o", color=_BLUE)
+        title = "rank correlation {value:+.2f} ({low:+.2f} to {high:+.2f})".format(**self.part["correlation"])
         ax.set(xlabel="disagreement", ylabel="distance from the boundary", title=title)
 
 
@@ -422,9 +421,9 @@ class EasyToHardDisplay(_FitDisplay):
         ax.set(xlabel="examples from easy to hard", ylabel="disagreement", ylim=(0, None))
 
 
-def _of_classes(what: str, model: Any, labels: Any, **given: Any) -> Fit:
+def _of_classes(display: str, model: Any, labels: Any, **known: Any) -> Fit:
     """A fit of classes; an error for ratings."""
-    fit = Fit.of(model, labels, **given)
+    fit = Fit.of(model, labels, **known)
     if fit.results.classes is None:
-        raise LabelError(f'{what} needs classes, and these labels are numbers (scale="interval").')
+        raise LabelError(f'{display} needs classes, and these labels are numbers (scale="interval").')
     return fit

@@ -9,10 +9,7 @@ from functools import partial, reduce
 import numpy as np
 
 from crowdwise._arrays import Floats
-from crowdwise._limits import OFFSET_SMOOTHING
-
-# Further apart than this, one of two logarithms does not count beside the other.
-_FAR = 700.0
+from crowdwise._limits import OFFSET_SMOOTHING, SCALING_EXAMPLES
 
 
 def log_softmax(scores: Floats) -> Floats:
@@ -22,49 +19,30 @@ def log_softmax(scores: Floats) -> Floats:
     out.
     """
     if scores.shape[1] == 1:
-        return _of_log_odds(scores[:, 0])
+        return -np.logaddexp(0, np.column_stack([scores, -scores]))
     shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
 
 
-def _of_log_odds(away: Floats) -> Floats:
-    """The same of two classes, from how much higher the second one's score is."""
-    result = np.empty((len(away), 2))
-    rest = np.abs(away)
-    np.log1p(np.exp(np.negative(rest, out=rest), out=rest), out=rest)
-    np.subtract(np.minimum(-away, 0.0), rest, out=result[:, 0])
-    np.subtract(np.minimum(away, 0.0), rest, out=result[:, 1])
-    return result
-
-
-def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
-    """The logarithm of a sum of exponentials over the first axis; `shares` is given the share of each term in it.
-
-    The logarithms of the terms are overwritten.
-    """
-    if len(logarithms) == 2:
-        return _of_two(logarithms, shares)
+def shares_of_sum(logarithms: Floats) -> Floats:
+    """The logarithm of a sum of exponentials over the first axis; the share of each term in it overwrites its own."""
     top = np.maximum.reduce(logarithms)
     logarithms -= top
     np.exp(logarithms, out=logarithms)
     total = np.add.reduce(logarithms)
-    np.divide(logarithms, total, out=shares)
+    logarithms /= total
     return np.add(top, np.log(total, out=total), out=top)
 
 
-def _of_two(logarithms: Floats, shares: Floats) -> Floats:
-    """The same with one exponential: how much larger the first term is than the second."""
-    first, second = logarithms
-    away = np.subtract(first, second, out=first)
-    far = max(away.max(initial=0.0), -away.min(initial=0.0)) > _FAR
-    ratio = np.exp(np.clip(away, -_FAR, _FAR)) if far else np.exp(away)
-    total = ratio + 1
-    np.reciprocal(total, out=shares[1])
-    np.multiply(ratio, shares[1], out=shares[0])
-    np.log(total, out=total)
-    if far:
-        np.maximum(total, away, out=total)
-    return np.add(total, second, out=total)
+def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
+    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
+
+    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
+    """
+    prior = log_prior[:, np.newaxis] if log_prior.ndim == 1 else log_prior.T
+    joint = np.add(prior, log_likelihood.T, order="C")  # many short rows: passes over columns are much faster
+    evidence = shares_of_sum(joint)
+    return np.ascontiguousarray(joint.T), evidence
 
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
@@ -72,8 +50,6 @@ _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
 # The logarithm is found by Newton's method from the best of these on, in steps of at most this length, until one is
 # shorter than that.
 _BEGINNINGS, _LONGEST, _EXACTLY = (0.0, -1.5, 1.5), 1.0, 1e-7
-# Examples that are enough.
-_ENOUGH = 10_000
 # Rounds of EM for the offsets: within a thousandth of where they end.
 _OFFSET_ROUNDS = 5
 
@@ -96,8 +72,8 @@ def fit_scaling(scores: Floats, log_likelihood: Floats, weight: Floats, *, offse
     Scores, of models that have not seen the example, and logarithms of the probability of labels are of (n_examples,
     n_classes).
     """
-    some = slice(None, None, max(1, len(scores) // _ENOUGH))
-    scores, log_likelihood, weight = scores[some], log_likelihood[some], weight[some]
+    every = slice(None, None, max(1, len(scores) // SCALING_EXAMPLES))
+    scores, log_likelihood, weight = scores[every], log_likelihood[every], weight[every]
     curve = _TemperatureCurve.of(scores, log_likelihood, weight)
     temperature, offset = curve.best(), np.zeros(scores.shape[1])
     share = weight / weight.sum()
@@ -123,31 +99,25 @@ def best_temperature(
 
 @dataclass(frozen=True, eq=False)
 class _TemperatureCurve:
-    """How probable labels are at every factor on scores.
+    """How probable labels are at every factor on scores; a row per class, passes over rows being much faster."""
 
-    Relative to the first class, a row per class: passes over rows are much faster than over many short columns.
-    """
-
-    relative: Floats  # scores, (n_classes - 1, n_examples)
-    likelihood: Floats  # the same of the logarithms of the probability of labels
-    weight: Floats
+    scores: Floats  # (n_classes, n_examples): relative to those of the first class
+    likelihood: Floats  # (n_classes, n_examples): logarithms of the probability of labels
+    weight: Floats  # (n_examples,)
 
     @classmethod
     def of(cls, scores: Floats, log_likelihood: Floats, weight: Floats) -> _TemperatureCurve:
         """That of scores and log-likelihoods of shape (n_examples, n_classes)."""
-        relative, likelihood = (
-            np.ascontiguousarray((values - values[:, :1]).T[1:]) for values in (scores, log_likelihood)
-        )
-        return cls(relative, likelihood, weight)
+        relative = np.ascontiguousarray((scores - scores[:, :1]).T)
+        return cls(relative, np.ascontiguousarray(log_likelihood.T), weight)
 
     def best(self, offset: Floats | float = 0.0, last: float | None = None) -> float:
         """The best factor beside an offset per class; `last` is one that is likely to be near."""
-        of_class = np.broadcast_to(offset, len(self.relative) + 1)
-        of_class = (of_class - of_class[0])[1:, np.newaxis]
+        of_class = np.broadcast_to(offset, len(self.scores))[:, np.newaxis]
 
         def height(logarithm: float) -> float:
-            before = np.exp(logarithm) * self.relative + of_class
-            gain = _log_sums(before + self.likelihood) - _log_sums(before)
+            before = np.exp(logarithm) * self.scores + of_class
+            gain = shares_of_sum(before + self.likelihood) - shares_of_sum(before)
             return float(self.weight @ gain) + logarithm - np.exp(logarithm)
 
         begin = max(_BEGINNINGS, key=height) if last is None else float(np.log(last))
@@ -156,54 +126,28 @@ class _TemperatureCurve:
     def _slope(self, of_class: Floats, logarithm: float) -> tuple[float, float]:
         """The slope and the curvature at the logarithm of a factor."""
         factor = np.exp(logarithm)
-        before = factor * self.relative + of_class
+        before = factor * self.scores + of_class
         (mean, variance), (mean_before, variance_before) = map(self._moments, (before + self.likelihood, before))
         slope = float(self.weight @ (mean - mean_before)) * factor
         return slope + 1 - factor, float(self.weight @ (variance - variance_before)) * factor**2 + slope - factor
 
-    def _moments(self, joint: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of scores over classes whose probabilities are as exp(joint)."""
-        proba, relative = _from_first(joint), self.relative
-        mean = np.einsum("ki,ki->i", proba, relative)
-        return mean, np.einsum("ki,ki,ki->i", proba, relative, relative) - mean**2
+    def _moments(self, proba: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of scores over classes, from logarithms of their probabilities up to a constant."""
+        shares_of_sum(proba)
+        mean = np.einsum("ki,ki->i", proba, self.scores)
+        return mean, np.einsum("ki,ki,ki->i", proba, self.scores, self.scores) - mean**2
 
 
-def _log_sums(joint: Floats) -> Floats:
-    """The logarithm of one plus the sum of exponentials over the first axis."""
-    top = np.maximum(joint.max(axis=0), 0.0)
-    return np.asarray(np.log(np.exp(joint - top).sum(axis=0) + np.exp(-top)) + top)
-
-
-def _from_first(joint: Floats) -> Floats:
-    """Probabilities of all classes but the first, from the logarithms of their ratios to it."""
-    if len(joint) == 1:  # the same with one exponential
-        ratio = np.abs(joint)
-        np.exp(np.negative(ratio, out=ratio), out=ratio)
-        return np.where(joint > 0, 1.0, ratio) / (ratio + 1)
-    top = np.maximum(joint.max(axis=0), 0.0)
-    proba = np.exp(joint - top)
-    return np.asarray(proba / (proba.sum(axis=0) + np.exp(-top)))
-
-
-def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
-    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
-
-    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
-    """
-    posterior = np.empty_like(log_likelihood)
-    prior = log_prior[:, np.newaxis] if log_prior.ndim == 1 else log_prior.T
-    joint = np.add(prior, log_likelihood.T, order="C")  # many short rows: passes over columns are much faster
-    return posterior, shares_of_sum(joint, posterior.T)
-
-
-def _top(at: Callable[[float], tuple[float, float]], where: float) -> float:
+def _top(derivatives: Callable[[float], tuple[float, float]], where: float) -> float:
     """Where a slope changes from up to down: Newton's method between the places where it is known to be either."""
     low, high = _SMALLEST, _LARGEST
     where = min(max(where, low), high)
     while high - low > _EXACTLY:
-        slope, bend = at(where)
+        slope, curvature = derivatives(where)
         low, high = (where, high) if slope > 0 else (low, where)
-        step = float(np.clip(-slope / bend, -_LONGEST, _LONGEST) if bend < 0 else np.copysign(_LONGEST, slope))
+        step = float(np.copysign(_LONGEST, slope))
+        if curvature < 0:
+            step = float(np.clip(-slope / curvature, -_LONGEST, _LONGEST))
         if abs(step) < _EXACTLY:
             return where + step
         where = where + step if low < where + step < high else (low + high) / 2

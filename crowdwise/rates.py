@@ -130,7 +130,7 @@ def rate(
 
     Parameters
     ----------
-    model : estimator or Aggregation
+    model : estimator or FitResults
         A fitted model, or the result of `aggregate`. If it was fitted with known answers, the consensus of the labels
         without them is used, so that no answer is counted twice.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators), default=None
@@ -180,13 +180,13 @@ def rate(
     known = labelled & (answers >= 0)
     if known.any() and not is_representative(results, labelled, answers):
         warn("the known answers are no random draw of the examples: the rate is that of examples like these.")
-    said, right = codes == position, answers == position
+    is_target, right = codes == position, answers == position
     name = results.classes[position : position + 1].tolist()[0]
 
     def estimate(rows: Bools, **parts: Any) -> Rate:
-        share = post_stratified(said[rows], known[rows], right[rows], confidence)
+        share = post_stratified(is_target[rows], known[rows], right[rows], confidence)
         return Rate(
-            name, *share, float(said[rows].mean()), int(rows.sum()), int(known[rows].sum()), confidence, **parts
+            name, *share, float(is_target[rows].mean()), int(rows.sum()), int(known[rows].sum()), confidence, **parts
         )
 
     if by is None:
@@ -217,7 +217,7 @@ def _groups(by: Any, labels: CrowdLabels, labelled: Bools) -> Array:
     group = as_column(match_examples(by, labels.examples, labels, "by"), "by")
     if len(group) != len(labels):
         raise LabelError(f"by must have one group per example, {len(labels)}; got {len(group)}.")
-    missing = [at for at in np.flatnonzero(labelled) if group[at] is None or group[at] != group[at]]
+    missing = [row for row in np.flatnonzero(labelled) if group[row] is None or group[row] != group[row]]
     if missing:
         raise LabelError(
             f"by must have a group for every example; example {shown(labels.examples[missing[0]])} has none."
@@ -225,27 +225,27 @@ def _groups(by: Any, labels: CrowdLabels, labelled: Bools) -> Array:
     return group
 
 
-def post_stratified(said: Bools, known: Bools, right: Bools, confidence: float) -> tuple[float, float, float]:
+def post_stratified(is_target: Bools, known: Bools, right: Bools, confidence: float) -> tuple[float, float, float]:
     """The share of a class and its interval.
 
     The consensus divides examples into two parts, and known answers are a sample of each. The share of each part has
     the posterior of a Beta distribution with Jeffreys' prior; that of all has the Beta distribution of the same mean
     and variance. Where nothing is known at all, the consensus is taken to be right.
     """
-    n = len(said)
+    n = len(is_target)
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)
     if not known.any():
-        low, high = stats.beta.ppf(tails, said.sum() + 0.5, n - said.sum() + 0.5)
-        return float(said.mean()), float(low), float(high)
+        low, high = stats.beta.ppf(tails, is_target.sum() + 0.5, n - is_target.sum() + 0.5)
+        return float(is_target.mean()), float(low), float(high)
     mean = variance = 0.0
     shares: list[float] = []
-    for part in (said, ~said):
+    for part in (is_target, ~is_target):
         number, hits = int((known & part).sum()), int((known & part & right).sum())
         share, weight = (hits + 0.5) / (number + 1), float(part.mean())
         mean += weight * share
         variance += weight**2 * share * (1 - share) / (number + 2)
         shares.append(share)
-    variance += (shares[0] - shares[1]) ** 2 * said.mean() * (1 - said.mean()) / n
+    variance += (shares[0] - shares[1]) ** 2 * is_target.mean() * (1 - is_target.mean()) / n
     strength = mean * (1 - mean) / variance - 1
     low, high = stats.beta.ppf(tails, mean * strength, (1 - mean) * strength)
     return mean, float(low), float(high)
@@ -253,10 +253,10 @@ def post_stratified(said: Bools, known: Bools, right: Bools, confidence: float) 
 
 def _differences(groups: dict[Any, Rate]) -> tuple[RateDifference, ...]:
     """Each group less the next one, with the interval that those of both give (MOVER)."""
-    found = []
-    for (first, one), (second, other) in pairwise(groups.items()):
-        below = sqrt((one.value - one.low) ** 2 + (other.high - other.value) ** 2)
-        above = sqrt((one.high - one.value) ** 2 + (other.value - other.low) ** 2)
-        value = one.value - other.value
-        found.append(RateDifference(first, second, value, value - below, value + above))
-    return tuple(found)
+    differences = []
+    for (first, minuend), (second, subtrahend) in pairwise(groups.items()):
+        below = sqrt((minuend.value - minuend.low) ** 2 + (subtrahend.high - subtrahend.value) ** 2)
+        above = sqrt((minuend.high - minuend.value) ** 2 + (subtrahend.value - subtrahend.low) ** 2)
+        value = minuend.value - subtrahend.value
+        differences.append(RateDifference(first, second, value, value - below, value + above))
+    return tuple(differences)

@@ -47,8 +47,8 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:
     check_number("clarity", clarity)
     distance = np.abs(np.asarray(f, dtype=np.float64))
     if not np.isfinite(distance).all():
-        at = int(np.flatnonzero(~np.isfinite(distance))[0])
-        raise ValueError(f"scores must be finite; found NaN or infinity, first for example {at}.")
+        row = int(np.flatnonzero(~np.isfinite(distance))[0])
+        raise ValueError(f"scores must be finite; found NaN or infinity, first for example {row}.")
     with np.errstate(over="ignore"):  # infinitely clear is what an overflow should be here
         return 2 * expit(-2.5 * (clarity * distance))
 
@@ -127,7 +127,7 @@ def simulate_annotators(
         check_whole(name, number, low=0)
     if n_annotators + experts + adversaries == 0:
         raise ValueError("one of n_annotators, experts and adversaries must be at least 1; all of them are 0.")
-    codes, classes = _encode_truth(truth if X is None else match_examples(truth, X, what="truth"))
+    codes, classes = _encode_truth(truth if X is None else match_examples(truth, X, name="truth"))
     if len(classes) < 2:
         raise ValueError(f"truth must have at least two classes; found {classes.tolist()}.")
     rng = check_seed(random_state)

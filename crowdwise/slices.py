@@ -191,7 +191,8 @@ def accuracy_over_time(
         right_class = np.where(crowd.labels_per_example > 1, results.codes[place], -1)
     else:
         right_class = codes_of_truth(truth, crowd, crowd)
-    is_time, known = when.dtype.kind == "M", ~(np.isnat(when) if when.dtype.kind == "M" else np.isnan(when))
+    is_time = when.dtype.kind == "M"
+    known = ~(np.isnat(when) if is_time else np.isnan(when))
     order = np.sort(when[known])
     first = np.unique(order[np.arange(n_periods) * len(order) // n_periods]) if len(order) else order
     period = np.where(known, np.searchsorted(first, when, side="right") - 1, -1)
@@ -209,19 +210,19 @@ def _counted(
 ) -> SliceAccuracy:
     """Right labels counted by annotator and slice; slices are given per label, -1 where a label has none."""
     counted = (slice_of >= 0) & (right_class[crowd.example_index] >= 0)
-    example, who = crowd.example_index[counted], crowd.annotator_index[counted].astype(np.int64)
+    example, annotator = crowd.example_index[counted], crowd.annotator_index[counted].astype(np.int64)
     right = crowd.values[counted] == right_class[example]
     shape = (crowd.n_annotators, len(names))
-    cell = who * shape[1] + slice_of[counted]
+    cell = annotator * shape[1] + slice_of[counted]
     n = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
     n_right = np.bincount(cell, right, minlength=shape[0] * shape[1]).astype(np.int64).reshape(shape)
-    at = np.nonzero(n)
+    cells = np.nonzero(n)
     return SliceAccuracy(
         reference=reference,
         fdr=fdr,
-        annotator=crowd.annotators[at[0]],
-        slice=names[at[1]],
-        **_numbers(n[at], n_right[at], n.sum(axis=1)[at[0]], n_right.sum(axis=1)[at[0]]),
+        annotator=crowd.annotators[cells[0]],
+        slice=names[cells[1]],
+        **_numbers(n[cells], n_right[cells], n.sum(axis=1)[cells[0]], n_right.sum(axis=1)[cells[0]]),
     )
 
 
@@ -230,9 +231,9 @@ def _slices(slices: Any, crowd: CrowdLabels) -> tuple[Positions, Array]:
     values = as_column(match_examples(slices, crowd, crowd, "slices", partial=True), "slices")
     if len(values) != len(crowd):
         raise LabelError(f"slices must be one per example, {len(crowd)}; got {len(values)}.")
-    given = ~missing_mask(values)
+    present = ~missing_mask(values)
     position = np.full(len(crowd), -1, dtype=np.intp)
-    position[given], names = encode(values[given], ids=True)
+    position[present], names = encode(values[present], ids=True)
     return position, names
 
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._text import count
-from crowdwise._threads import BLOCK_ROWS
 from crowdwise.crowd._disagreement import RelativeTo, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels._align import align, as_labels, match_examples, with_ids_of
@@ -25,8 +24,8 @@ from crowdwise.labels.scale import ScaleName, is_known
 from crowdwise.labels.truth import Known
 from crowdwise.results.consensus import Consensus
 
-# Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
-_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
+# Weights beyond this, or below one over it, lose digits or overflow when they are squared; they are rescaled.
+_LARGEST_WEIGHT = 1e50
 # An example that counts less than this share of the heaviest one takes no part.
 _NEGLIGIBLE_WEIGHT = 1e-30
 
@@ -84,22 +83,25 @@ class TrainingSet:
         labelled = labels.labels_per_example > 0
         used = labelled & (weight > 0)
         if not labelled.any():
-            who = "the only example is" if len(labels) == 1 else f"all {len(labels)} examples are"
-            raise LabelError(f"there is no label: {who} without one.")
+            examples = "the only example is" if len(labels) == 1 else f"all {len(labels)} examples are"
+            raise LabelError(f"there is no label: {examples} without one.")
         if not used.any():
             raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
         warn_if_unlabelled(int((~labelled).sum()), len(labels))
-        core = labels if used.all() else labels[used]
-        active = core.labels_per_annotator > 0
-        core = core.select_annotators(active)
-        if core.classes is not None:
-            named = np.array([bool(column.any()) for column in core._tally.T])
-            check_named(core.classes, named, declared=one_class and labels.declared_classes)
+        used_labels = labels if used.all() else labels[used]
+        active = used_labels.labels_per_annotator > 0
+        used_labels = used_labels.select_annotators(active)
+        if used_labels.classes is not None:
+            named = np.array([bool(column.any()) for column in used_labels._tally.T])
+            check_named(used_labels.classes, named, declared=one_class and labels.declared_classes)
         if weighting:
-            warn_if_no_disagreement(core.n_annotators, int(core.labels_per_example.max()))
+            warn_if_no_disagreement(used_labels.n_annotators, int(used_labels.labels_per_example.max()))
         weight = weight if used.all() else weight[used]
-        differs = _disagreement_of_all(labels, core, used, relative_to, weight)
-        return cls(X, labels, used, active, core, weight, differs, truth)
+        differs = disagreement(used_labels, relative_to=relative_to, sample_weight=weight)
+        if not used.all():
+            differs_among_used, differs = differs, disagreement(labels, relative_to=relative_to)
+            differs[used] = differs_among_used
+        return cls(X, labels, used, active, used_labels, weight, differs, truth)
 
     @property
     def rows(self) -> Any:
@@ -219,16 +221,16 @@ def check_features(
 def refuse_texts_and_times(X: Any) -> None:
     """Times in X, or a column of texts in a data frame, which is a column of ids more often than not."""
     columns = table_columns(X) if is_frame(X) else {}
-    for what, values in (("X", X), *((f"column {name!r} of X", column) for name, column in columns.items())):
+    for place, values in (("X", X), *((f"column {name!r} of X", column) for name, column in columns.items())):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
             raise DataError(
-                f"{what} holds times, and features are numbers. Make numbers of them first, such as days since a date."
+                f"{place} holds times, and features are numbers. Make numbers of them first, such as days since a date."
             )
     for name, column in columns.items():
-        given = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
-        if given and isinstance(given[0], str) and not _is_number(given[0]):
+        first = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
+        if first and isinstance(first[0], str) and not _is_number(first[0]):
             raise DataError(
-                f"column {name!r} of X holds texts, such as {shown(given[0])}, and features are numbers. If these are "
+                f"column {name!r} of X holds texts, such as {shown(first[0])}, and features are numbers. If these are "
                 f"ids, make them the index, X.set_index({name!r}), or drop the column; other texts have to become "
                 "numbers first (OneHotEncoder, TfidfVectorizer)."
             )
@@ -256,11 +258,11 @@ def check_sample_weight(
     weight = _as_weights(match_examples(sample_weight, X, labels, "sample_weight"), n_rows)
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
-        at = int(bad.argmax())
-        problem = "Negative values in data passed to `sample_weight`" if weight[at] < 0 else "not finite"
-        raise ValueError(f"sample_weight must be finite and at least 0 ({problem}); got {weight[at]} for row {at}.")
+        row = int(bad.argmax())
+        problem = "Negative values in data passed to `sample_weight`" if weight[row] < 0 else "not finite"
+        raise ValueError(f"sample_weight must be finite and at least 0 ({problem}); got {weight[row]} for row {row}.")
     largest = weight.max(initial=0.0)
-    if largest > 0 and not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+    if largest > 0 and not 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
         if not rescale:
             raise ValueError(
                 f"the largest sample_weight of this block is {largest:.2g}, and sums of the squares of such weights "
@@ -302,8 +304,8 @@ def check_named(classes: Array, named: Bools, *, declared: bool = False) -> None
 def warn_if_unlabelled(n_unlabelled: int, n_examples: int) -> None:
     """Warn if examples have no label."""
     if n_unlabelled:
-        of = f"of {n_examples} examples"
-        without = count(n_unlabelled, f"{of} has no label; it takes", f"{of} have no label; they take")
+        which = f"of {n_examples} examples"
+        without = count(n_unlabelled, f"{which} has no label; it takes", f"{which} have no label; they take")
         warn(f"{without} no part in learning.")
 
 
@@ -328,21 +330,6 @@ def warn_if_few_effective(weight: Floats, n_features: int, n_each: Array | None 
 
 def effective_examples(weight: Floats, n_each: Array | None = None) -> float:
     """How many examples of equal weight these are worth: the squared sum of weights over the sum of their squares."""
-    largest, total, squares = weight.max(), 0.0, 0.0
-    for start in range(0, len(weight), BLOCK_ROWS):  # shares of all at once would cost more to be given memory
-        share = weight[start : start + BLOCK_ROWS] / largest
-        n = np.ones(len(share)) if n_each is None else n_each[start : start + BLOCK_ROWS]
-        total, squares = total + share @ n, squares + share**2 @ n
-    return float(total**2 / squares)
-
-
-def _disagreement_of_all(
-    labels: CrowdLabels, core: CrowdLabels, used: Bools, relative_to: RelativeTo, weight: Floats
-) -> Floats:
-    """Disagreement of all examples, on the scale of those that take part."""
-    differs = disagreement(core, relative_to=relative_to, sample_weight=weight)
-    if used.all():
-        return differs
-    of_all = disagreement(labels, relative_to=relative_to)
-    of_all[used] = differs
-    return of_all
+    share = weight / weight.max()
+    count = np.ones(len(share)) if n_each is None else n_each
+    return float((share @ count) ** 2 / (share**2 @ count))

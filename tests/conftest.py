@@ -1,9 +1,11 @@
 import os
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
+from constants import changed
 from hypothesis import HealthCheck, settings
 
 from crowdwise.datasets import data_directory
@@ -21,6 +23,13 @@ settings.load_profile("crowdwise")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def set_constants():
+    """Give constants of a module other values until the test ends: set_constants("crowdwise.x", _MOST_ROWS=5)."""
+    with ExitStack() as stack:
+        yield lambda module, **values: stack.enter_context(changed(module, **values))
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from all_models import (
     scores_of,
     sure_of,
 )
+from constants import changed
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -102,8 +103,7 @@ def fits_on_threads(name, X, y, monkeypatch, **settings):
     fits = []
     for n_threads in (1, 2):
         monkeypatch.setattr(_threads, "available_cores", lambda n=n_threads: n)
-        monkeypatch.setattr(_threads, "_PARALLEL_FROM", 1.0)
-        with threadpool_limits(n_threads, "blas"):
+        with changed(_threads, _PARALLEL_FROM=1.0), threadpool_limits(n_threads, "blas"):
             fits.append(fit_quietly(new(name, **settings), X, y))
     return fits
 

@@ -36,9 +36,9 @@ def tables(benchmark):
 
 
 @pytest.fixture
-def page(tables, tmp_path, monkeypatch):
+def page(tables, tmp_path, set_constants):
     """A page with a place for one table, in a repository of its own."""
-    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    set_constants(tables, ROOT=tmp_path)
     path = tmp_path / "page.md"
     path.write_text("before\n\n<!-- table: sums of two -->\nold\n<!-- end -->\n\nafter\n")
     return path
@@ -164,9 +164,9 @@ def test_all_of_the_best_are_bold(tables):
     assert tables.bold_best(["", "-"]) == ["", "-"]
 
 
-def test_results_of_other_runs_are_kept_with_their_dates(benchmark, monkeypatch, tmp_path):
+def test_results_of_other_runs_are_kept_with_their_dates(benchmark, set_constants, tmp_path):
     crowds = benchmark("crowds")
-    monkeypatch.setattr(crowds, "RESULTS", tmp_path / "results" / "crowds.json")
+    set_constants(crowds, RESULTS=tmp_path / "results" / "crowds.json")
     assert crowds.read_results() == {}
     row = crowds.Row(0.9, seconds=1.5, date="2026-01-02", commit="commit abc")
     crowds.keep({"rte": {"crowdwise aggregate": row}})

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crowd_files import write_crowd
+from marks import in_slow_run
 
 pytest.importorskip("click")
 pytest.importorskip("filelock")
@@ -458,7 +459,7 @@ def test_the_page_about_the_command_line_names_every_file_of_a_run(here):
         assert f"`{path.name}`" in page
 
 
-@pytest.mark.parametrize("command", ["fit", "check", "predict"])
+@pytest.mark.parametrize("command", ["fit", in_slow_run("check"), in_slow_run("predict")])
 def test_help_of_a_command_imports_nothing_slow(command):
     script = ["-X", "importtime", "-m", "crowdwise", command, "--help"]
     done = subprocess.run([sys.executable, *script], capture_output=True, text=True, check=True)

@@ -31,9 +31,11 @@ def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_p
     assert not (write_demo("tried", force=True) / "run").exists()
 
 
-def test_the_demo_prints_one_document_of_json_with_the_result_of_every_command(tmp_path, monkeypatch, capsys):
+def test_the_demo_prints_one_document_of_json_with_the_result_of_every_command(
+    tmp_path, monkeypatch, set_constants, capsys
+):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("crowdwise.demo.COMMANDS", (("fit", "labels.csv", "--out", "run"), ("next", "run", "-n", "3")))
+    set_constants("crowdwise.demo", COMMANDS=(("fit", "labels.csv", "--out", "run"), ("next", "run", "-n", "3")))
     assert main(["demo", "tried", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "crowdwise.demo/1"

@@ -94,10 +94,10 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
         return _failed(f"the command line needs click: {how_to_install('cli')}.", ExitCode.NO_EXTRA)
     from crowdwise.cli.group import crowd
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    typed = list(sys.argv[1:] if arguments is None else arguments)
     streams = sys.stdout, sys.stderr
     try:
-        result = crowd.main(args=given, prog_name="crowdwise", standalone_mode=False, obj=tuple(given))
+        result = crowd.main(args=typed, prog_name="crowdwise", standalone_mode=False, obj=tuple(typed))
     except click.ClickException as error:
         message = io.StringIO()
         error.show(message)

@@ -35,8 +35,8 @@ def command(labels: str, as_json: bool, reading: dict[str, Any], console: Consol
 
     started()
     with console.step("Comparing"):
-        found = agreement(read_inputs(labels, **reading).labels)
+        table = agreement(read_inputs(labels, **reading).labels)
     if as_json:
-        show_json("agreement", found.as_dict())
+        show_json("agreement", table.as_dict())
     else:
-        show(repr(found))
+        show(repr(table))

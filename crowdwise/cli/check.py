@@ -36,8 +36,8 @@ def command(labels: str, features: str | None, as_json: bool, reading: dict[str,
         inputs = read_inputs(labels, features, **reading)
         for note in inputs.notes:
             console.info(note)
-        found = check(inputs)
+        result = check(inputs)
     if as_json:
-        show_json("check", {**found.as_dict(), "notes": list(inputs.notes)})
+        show_json("check", {**result.as_dict(), "notes": list(inputs.notes)})
     else:
-        show(found.as_text())
+        show(result.as_text())

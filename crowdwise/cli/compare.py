@@ -32,16 +32,16 @@ def command(first: str, second: str, changed: bool, as_json: bool, as_csv: bool)
     from crowdwise.runs import ResultTable, compare_runs
 
     started()
-    found = compare_runs(first, second)
+    comparison = compare_runs(first, second)
     if changed:
-        show_table(ResultTable("compare", found.examples), as_json=as_json, as_csv=as_csv)
+        show_table(ResultTable("compare", comparison.examples), as_json=as_json, as_csv=as_csv)
     elif as_json:
-        columns = {name: [*map(_plain, column.tolist())] for name, column in found.annotators.items()}
-        alpha = None if found.alpha is None else list(found.alpha)
-        added, removed = ([*map(str, names)] for names in (found.added, found.removed))
-        shares = {str(name): list(pair) for name, pair in found.shares.items()}
-        counts = dict(zip(("before", "after", "both"), found.n_examples, strict=True))
-        n_changed = len(found.examples["example"])
+        columns = {name: [*map(_plain, column.tolist())] for name, column in comparison.annotators.items()}
+        alpha = None if comparison.alpha is None else list(comparison.alpha)
+        added, removed = ([*map(str, names)] for names in (comparison.added, comparison.removed))
+        shares = {str(name): list(pair) for name, pair in comparison.shares.items()}
+        counts = dict(zip(("before", "after", "both"), comparison.n_examples, strict=True))
+        n_changed = len(comparison.examples["example"])
         show_json(
             "compare",
             {
@@ -54,7 +54,7 @@ def command(first: str, second: str, changed: bool, as_json: bool, as_csv: bool)
             },
         )
     else:
-        show_lines(found.lines())
+        show_lines(comparison.lines())
 
 
 def _plain(value: object) -> object:

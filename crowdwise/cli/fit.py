@@ -98,7 +98,7 @@ Examples:
 @console_options
 @click.pass_obj
 def command(
-    given: tuple[str, ...],
+    typed: tuple[str, ...],
     /,
     labels: str,
     features: str | None,
@@ -122,15 +122,15 @@ def command(
     from crowdwise.runs.questions import fit_questions
 
     started()
-    wanted = Settings(**settings)
+    model = Settings(**settings)
     has_features = features is not None or bool(reading["features_as"]["text"])
     try:
         # Whether there are known answers is seen later: the file of labels may have some.
-        wanted.settled(features=has_features, truth=True, scale=reading["labels_as"]["scale"])
+        model.settled(features=has_features, truth=True, scale=reading["labels_as"]["scale"])
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    options |= {"info": console.info, "on_round": console.progress, "command": shlex.join(["crowdwise", *given])}
-    options |= {"settings": wanted, **reading}
+    options |= {"info": console.info, "on_round": console.progress, "command": shlex.join(["crowdwise", *typed])}
+    options |= {"settings": model, **reading}
     if reading["labels_as"]["question"] == "all":
         with console.step("Fitting"):
             runs = fit_questions(labels, features, out=out, **options)
@@ -142,8 +142,7 @@ def command(
     if as_json:
         show_json("fit", {"out": out, "summary": summary})
     else:
-        lines = [*summary_lines(summary), f"Report      {out}/report.{options['report']}"]
-        show_lines(lines)
+        show_lines([*summary_lines(summary), f"Report      {out}/report.{options['report']}"])
 
 
 def _show_all(runs: dict[str, Any], out: str, as_json: bool) -> None:
@@ -151,8 +150,8 @@ def _show_all(runs: dict[str, Any], out: str, as_json: bool) -> None:
     from crowdwise.reporting import summary_lines
 
     if as_json:
-        found = {name: {"error": run} if isinstance(run, str) else run.summary for name, run in runs.items()}
-        show_json("fit", {"out": out, "questions": found})
+        summaries = {name: {"error": run} if isinstance(run, str) else run.summary for name, run in runs.items()}
+        show_json("fit", {"out": out, "questions": summaries})
         return
     for name, run in runs.items():
         lines = [f"Caution     not fitted: {run}"] if isinstance(run, str) else summary_lines(run.summary)

@@ -31,10 +31,10 @@ def number_or_auto(value: str) -> float | str:
 
 def names(value: str) -> tuple[str, ...]:
     """Names with commas between them; one with a comma in it is in quotes, as in a CSV file."""
-    found = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
-    if not all(found) or len(set(found)) < max(len(found), 1):
+    parts = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
+    if not all(parts) or len(set(parts)) < max(len(parts), 1):
         raise click.BadParameter(f"different names with commas between them were expected; got {value!r}.")
-    return found
+    return parts
 
 
 def encoding(value: str) -> str:
@@ -55,14 +55,14 @@ def packed(name: str, make: Callable[..., Any], *options: Option) -> Option:
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def with_record(*arguments: Any, **given: Any) -> Any:
-            record = make(**{key: given.pop(key) for key in keys})
-            return command(*arguments, **given, **{name: record})
+        def with_record(*arguments: Any, **values: Any) -> Any:
+            record = make(**{key: values.pop(key) for key in keys})
+            return command(*arguments, **values, **{name: record})
 
-        others = list(getattr(command, "__click_params__", ()))
+        before = list(getattr(command, "__click_params__", ()))
         for option in reversed(options):
             option(with_record)
-        keys = [each.name for each in with_record.__click_params__ if each not in others]  # type: ignore[attr-defined]
+        keys = [param.name for param in with_record.__click_params__ if param not in before]  # type: ignore[attr-defined]
         return with_record
 
     return add
@@ -162,32 +162,33 @@ def reading_options(*, scale: bool = False, ratings: bool = False, features: boo
     return packed("reading", _reading, *options)
 
 
-def _reading(*, join: str = "exact", columns: str | None = None, **given: Any) -> dict[str, Any]:
-    names = ("id", "ids", "text", "embedding")
-    features_as = {name: given.pop(name) for name in names if name in given}
+def _reading(*, join: str = "exact", columns: str | None = None, **values: Any) -> dict[str, Any]:
+    features_as: dict[str, Any] = {
+        name: values.pop(name) for name in ("id", "ids", "text", "embedding") if name in values
+    }
     if columns is not None:
         features_as["columns"] = [name.strip() for name in columns.split(",")]
-    return {"labels_as": _labels_as(**given), "features_as": features_as, "join": join}
+    return {"labels_as": _labels_as(**values), "features_as": features_as, "join": join}
 
 
 def _labels_as(
-    *, scale: str = "nominal", ratings: bool = False, missing: tuple[str, ...], **given: Any
+    *, scale: str = "nominal", ratings: bool = False, missing: tuple[str, ...], **labels_as: Any
 ) -> dict[str, Any]:
-    if given["format"] is not None:
+    if labels_as["format"] is not None:
         from crowdwise.formats import FORMATS
 
-        if given["format"] not in FORMATS:
-            raise click.UsageError(f"--format must be one of {', '.join(FORMATS)}; got {given['format']}.")
+        if labels_as["format"] not in FORMATS:
+            raise click.UsageError(f"--format must be one of {', '.join(FORMATS)}; got {labels_as['format']}.")
     if missing:
         from crowdwise.formats._answers import MISSING
 
-        given["missing"] = (*MISSING, *missing)
-    if ratings and given["classes"]:
+        labels_as["missing"] = (*MISSING, *missing)
+    if ratings and labels_as["classes"]:
         raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
     if ratings and scale == "ordinal":
         raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --scale ordinal.")
-    if given["wide"] and given["annotator"]:
-        given["annotator"] = names(given["annotator"])
+    if labels_as["wide"] and labels_as["annotator"]:
+        labels_as["annotator"] = names(labels_as["annotator"])
     console = Console(quiet=click.get_current_context().params.get("quiet", False))
-    given["on_rows"] = lambda n: console.progress(f"{n:,} rows read")
-    return given | {"scale": "interval" if ratings else scale}
+    labels_as["on_rows"] = lambda n: console.progress(f"{n:,} rows read")
+    return labels_as | {"scale": "interval" if ratings else scale}

@@ -27,18 +27,18 @@ Examples:
 @reading_options()
 @json_option
 @console_options
-def command(source: str, as_json: bool, reading: dict[str, Any], console: Console, **wanted: str | None) -> None:
+def command(source: str, as_json: bool, reading: dict[str, Any], console: Console, **options: str | None) -> None:
     """Print how frequent a class is, with an interval.
 
     Such as a pass rate: the share of the consensus, corrected for its errors by known answers (--truth), and the
     difference between groups of examples (--by). Without known answers it is not corrected.
     """
-    from crowdwise.runs.rates import rate_of
+    from crowdwise.runs.saved_run import rate_of
 
     started()
     with console.step("Working"):
-        found = rate_of(source, **wanted, labels_as=reading["labels_as"], info=console.info)
+        rate = rate_of(source, **options, labels_as=reading["labels_as"], info=console.info)
     if as_json:
-        show_json("rate", asdict(found))
+        show_json("rate", asdict(rate))
     else:
-        show(repr(found))
+        show(repr(rate))

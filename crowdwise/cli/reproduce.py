@@ -72,7 +72,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
 @click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
-def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wanted: Any) -> None:
+def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **settings: Any) -> None:
     """Reproduce the paper, or run its protocol on your data.
 
     WHAT is table1, table2, table3, table4, figure1, figure2, figure3, all, or protocol: noisy versions of --data, each
@@ -81,12 +81,12 @@ def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wante
     Each leaves a directory in --out with the rows (CSV), the table (Markdown, LaTeX, JSON) or the picture (PNG, PDF)
     and a run.json that records what was run. Killed and started again, it goes on where it was.
     """
-    if (what == PROTOCOL) != (wanted["data"] is not None):
+    if (what == PROTOCOL) != (settings["data"] is not None):
         raise click.UsageError(
             "protocol runs on your own data, and nothing else does: crowdwise reproduce protocol --data FILE."
         )
     try:
-        options = Options(jobs=jobs or -1, redraw=not no_redraw, **wanted)
+        options = Options(jobs=jobs or -1, redraw=not no_redraw, **settings)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     names = EXPERIMENTS if what == "all" else (what,)

@@ -55,9 +55,12 @@ def show_table_of(
     started()
     with console.step("Working"):
         if is_run(source):
-            for what, given in (("known answers", truth or settings["use_truth"]), ("groups", settings["groups"])):
-                if given:
-                    raise click.UsageError(f"{source} is fitted already: give {what} to crowdwise fit.")
+            for content, is_asked in (
+                ("known answers", truth or settings["use_truth"]),
+                ("groups", settings["groups"]),
+            ):
+                if is_asked:
+                    raise click.UsageError(f"{source} is fitted already: give {content} to crowdwise fit.")
             table = table_of(open_run(source))
         else:
             reading |= {"info": console.info, "on_round": console.progress}

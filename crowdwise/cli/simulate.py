@@ -60,7 +60,7 @@ Examples:
 @click.option("--seed", type=_COUNT, default=0, show_default=True, help="The same seed gives the same crowd.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier simulation.")
 @json_option
-def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
+def command(out: str, force: bool, as_json: bool, **settings: Any) -> None:
     """Write the files of a simulated crowd.
 
     The folder gets labels.csv, features.csv and truth.csv.
@@ -69,14 +69,14 @@ def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
     from crowdwise.runs.simulated import FILES, Simulation, write_simulation
 
     started()
-    if wanted["annotators"] + wanted["experts"] + wanted["adversaries"] == 0:
+    if settings["annotators"] + settings["experts"] + settings["adversaries"] == 0:
         raise click.UsageError("a crowd needs an annotator, an expert or an adversary.")
-    if wanted["paper"] and wanted["classes"] != 2:
+    if settings["paper"] and settings["classes"] != 2:
         raise click.UsageError("the paper's examples are of two classes: leave out --classes or --paper.")
-    labels = write_simulation(out, Simulation(**wanted), force=force)
+    labels = write_simulation(out, Simulation(**settings), force=force)
     if as_json:
-        show_json("simulate", {"out": out, "files": list(FILES), "settings": wanted, "labels": labels.n_labels})
+        show_json("simulate", {"out": out, "files": list(FILES), "settings": settings, "labels": labels.n_labels})
     else:
-        given, of = count(labels.n_labels, "label"), count(labels.n_examples, "example")
-        show(f"{out}: {given} of {of} by {count(labels.n_annotators, 'annotator')}")
+        n_labels, n_examples = count(labels.n_labels, "label"), count(labels.n_examples, "example")
+        show(f"{out}: {n_labels} of {n_examples} by {count(labels.n_annotators, 'annotator')}")
         show(f"Try: crowdwise fit {out}/labels.csv {out}/features.csv --truth {out}/truth.csv --out {out}-run")

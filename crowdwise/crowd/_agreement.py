@@ -118,7 +118,7 @@ class Agreement:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON; NaN is None."""
-        measures = {name: _without_nan(asdict(one)) for name, one in self._named().items()}
+        measures = {name: _without_nan(asdict(estimate)) for name, estimate in self._named().items()}
         columns = {name: np.asarray(column).tolist() for name, column in vars(self.pairs).items()}
         pairs = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {
@@ -140,9 +140,12 @@ class Agreement:
         -------
         frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
         """
-        found = self._named()
-        columns = {name: np.array([getattr(one, name) for one in found.values()]) for name in ("value", "low", "high")}
-        return make_frame({"measure": np.array(list(found), dtype=object)} | columns)
+        estimates = self._named()
+        columns = {
+            name: np.array([getattr(estimate, name) for estimate in estimates.values()])
+            for name in ("value", "low", "high")
+        }
+        return make_frame({"measure": np.array(list(estimates), dtype=object)} | columns)
 
 
 def agreement(
@@ -215,8 +218,12 @@ def agreement(
     coefficients: dict[str, Coefficient] = {"alpha": _ALPHAS[scale], "percent": percent_agreement}
     if distance is not None:
         coefficients |= {name: chance_corrected(distance, chance) for name, chance in _CHANCES.items()}
-    found = _estimates(coefficients, patterns, n_resamples, confidence, rng)
-    pairs = _no_pairs() if distance is None else _kappas(levelled, distance, min_shared, n_resamples, confidence, rng)
+    estimates = _estimates(coefficients, patterns, n_resamples, confidence, rng)
+    if distance is None:
+        nothing = np.zeros(0)
+        pairs = PairAgreement(nothing, nothing, nothing.astype(np.int64), nothing, nothing, nothing)
+    else:
+        pairs = _kappas(levelled, distance, min_shared, n_resamples, confidence, rng)
     undefined = Estimate(np.nan, np.nan, np.nan)
     return Agreement(
         scale=scale,
@@ -225,12 +232,12 @@ def agreement(
         n_examples=int(paired.sum()),
         n_annotators=int((crowd[paired].labels_per_annotator > 0).sum()),
         n_labels=int(crowd.labels_per_example[paired].sum()),
-        alpha=found["alpha"],
-        **{name: found.get(name, undefined) for name in _CHANCES},
-        percent=found["percent"],
+        alpha=estimates["alpha"],
+        **{name: estimates.get(name, undefined) for name in _CHANCES},
+        percent=estimates["percent"],
         icc=_intraclass(crowd, confidence),
         pairs=pairs,
-        notes=(*_notes(levelled, found, pairs), *_without_width(patterns, confidence)),
+        notes=(*_notes(levelled, estimates, pairs), *_without_width(patterns, confidence)),
     )
 
 
@@ -304,12 +311,12 @@ def _estimates(
     for block in resamples(patterns.times, n_resamples, rng):
         for name, coefficient in coefficients.items():
             drawn[name].append(coefficient(block, patterns))
-    found = {}
+    estimates = {}
     for name, coefficient in coefficients.items():
         value = coefficient(as_they_are, patterns)
         low, high = _interval(value, np.concatenate(drawn[name])[np.newaxis], confidence)
-        found[name] = Estimate(float(value[0]), float(low[0]), float(high[0]))
-    return found
+        estimates[name] = Estimate(float(value[0]), float(low[0]), float(high[0]))
+    return estimates
 
 
 def _interval(value: Floats, drawn: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -320,11 +327,6 @@ def _interval(value: Floats, drawn: Floats, confidence: float) -> tuple[Floats, 
         tail = (1 - confidence) / 2
         ends[:, defined] = np.nanquantile(drawn[defined], [tail, 1 - tail], axis=1)
     return ends[0], ends[1]
-
-
-def _no_pairs() -> PairAgreement:
-    nothing = np.zeros(0)
-    return PairAgreement(nothing, nothing, nothing.astype(np.int64), nothing, nothing, nothing)
 
 
 def _kappas(
@@ -343,9 +345,9 @@ def _kappas(
     return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa, low, high)
 
 
-def _notes(labels: CrowdLabels, found: dict[str, Estimate], pairs: PairAgreement) -> list[str]:
+def _notes(labels: CrowdLabels, estimates: dict[str, Estimate], pairs: PairAgreement) -> list[str]:
     notes = []
-    if np.isnan(found["alpha"].value):
+    if np.isnan(estimates["alpha"].value):
         notes.append(
             "all labels that can be compared are the same: whether annotators agree or know one answer only cannot be "
             "told, so alpha and the kappas are undefined"
@@ -365,10 +367,10 @@ def _without_width(patterns: Patterns, confidence: float) -> list[str]:
     share = part.same / (part.n_labels * (part.n_labels - 1))
     if part.counts is None or share.min() < share.max():
         return []
-    others = 1 - (1 - confidence) ** (1 / part.times.sum())  # if more were otherwise, one would be among these
+    unlike = 1 - (1 - confidence) ** (1 / part.times.sum())  # if more were otherwise, one would be among these
     return [
         f"annotators agree on {100 * share[0]:.3g}% of the pairs of labels of every example, so the interval of "
-        f"percent agreement has no width; up to {100 * others:.2g}% of other examples may still be otherwise"
+        f"percent agreement has no width; up to {100 * unlike:.2g}% of other examples may still be otherwise"
     ]
 
 

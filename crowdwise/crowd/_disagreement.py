@@ -11,7 +11,6 @@ from scipy.special import expit, log_expit
 
 from crowdwise._arrays import ratio
 from crowdwise._checks import check_choice, check_number
-from crowdwise._threads import COSTLY, each_block, run_parallel, spans
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -21,11 +20,7 @@ RelativeTo = Literal["observed", "possible"] | None
 # Two different classes are this far apart: the squared difference of +1 and -1.
 CLASS_DISTANCE = 4.0
 # Squares of ratings that span less lose digits.
-_TINY_SPAN = 1e-100
-# Of this many examples, the levels of disagreement are nearly always all of them, unless they are this many.
-_SOME_EXAMPLES, _MANY_LEVELS = 2000, 1000
-# Up to this many levels, comparing with each is faster than a search.
-_FEW_LEVELS = 32
+_TINY_SPAN = np.finfo(np.float64).tiny ** 0.25
 
 
 def disagreement(
@@ -69,22 +64,9 @@ def disagreement(
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
     n_classes = None if labels.classes is None else len(labels.classes)
-    if n_classes == 2 and labels.is_complete and labels.n_annotators:
-        return _of_two_classes(labels, relative_to)
     total, n_labels = pair_sums(labels), labels.labels_per_example
     moments = PairMoments.of(total, n_labels, sample_weight)
     return scaled_pair_sums(total, n_labels, relative_to, moments, n_classes=n_classes, span=span)
-
-
-def _of_two_classes(labels: CrowdLabels, relative_to: RelativeTo) -> NDArray[np.float64]:
-    """The disagreement of complete labels of two classes: computed once for every number of labels of the second."""
-    n, of_second = labels.n_annotators, labels._tally[:, 1]
-    second = np.arange(n + 1.0)
-    total, n_labels = CLASS_DISTANCE * ((n - second) * second), np.full(n + 1, n)
-    count = np.bincount(of_second, minlength=n + 1)
-    found = count > 0
-    moments = PairMoments.of(total[found], n_labels[found], count[found])
-    return scaled_pair_sums(total, n_labels, relative_to, moments, n_classes=2).take(of_second)
 
 
 @dataclass(frozen=True)
@@ -194,9 +176,9 @@ def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
 def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     """The sum over unordered pairs of (a - b)^2, which is n times the sum of squares around the mean."""
     n = labels.labels_per_example
-    given = n > 0
+    labelled = n > 0
     # Counted from the first rating of the example, equal ratings are exactly zero; their mean might be rounded.
-    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][given]], n[given])
+    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][labelled]], n[labelled])
     mean = labels._sum_per_example(step) / np.maximum(n, 1)
     with np.errstate(over="ignore"):
         total = n * labels._sum_per_example((step - np.repeat(mean, n)) ** 2)
@@ -217,33 +199,8 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
 
 
 def distinct_levels(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """The values that occur, ascending, and the position among them of each example's; quickly if they are few."""
-    levels = np.unique(values[:: max(1, len(values) // _SOME_EXAMPLES)])
-    if len(levels) < _MANY_LEVELS:
-        level = np.empty(len(values), dtype=np.int16)
-
-        def place(span: range) -> bool:
-            some = slice(span.start, span.stop)
-            level[some] = _places(levels, values[some])
-            return bool((levels.take(level[some]) == values[some]).all())
-
-        if all(list(run_parallel(place, spans(len(values)), COSTLY * len(values)))):
-            return levels, level  # much faster than sorting everything
+    """The values that occur, ascending, and the position among them of each example's."""
     return np.unique(values, return_inverse=True)
-
-
-def _places(levels: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[Any]:
-    """How many of the levels but the first each value reaches."""
-    if len(levels) > _FEW_LEVELS:
-        return np.maximum(np.searchsorted(levels, values, side="right") - 1, 0)
-    place = np.zeros(len(values), dtype=np.int16)
-    for level in levels[1:]:
-        place += values >= level
-    return place
-
-
-# If even the easiest example would weigh less than this, weights are taken relative to it.
-_VANISHING = 1e-12
 
 
 def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
@@ -274,23 +231,17 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
         raise ValueError(f"disagreement must be at least 0 and not NaN; got {differs.min()}.")
     if not np.isfinite(differs).all():
         raise ValueError("disagreement must be finite; got infinity.")
-    factor, flat = -check_number("steepness", steepness), differs.ravel()
-    weight = np.empty(len(flat))
-
-    def weigh(some: slice) -> None:
-        with np.errstate(over="ignore"):  # infinite is what an overflow should be here: as hard as can be
-            part = 2 * expit(factor * flat[some])
-        # Below the smallest normal number a weight would vanish and take its example out of the data.
-        np.maximum(part, np.finfo(np.float64).tiny, out=weight[some])
-
-    each_block(weigh, len(flat), COSTLY * len(flat))
-    return weight.reshape(differs.shape)
+    factor = -check_number("steepness", steepness)
+    with np.errstate(over="ignore"):  # infinite is what an overflow should be here: as hard as can be
+        weight = np.asarray(2 * expit(factor * differs))
+    # Below the smallest normal number a weight would vanish and take its example out of the data.
+    return np.maximum(weight, np.finfo(np.float64).tiny)
 
 
 def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[np.float64]:
     """Easiness as models use it: relative to the easiest example if all of it would vanish."""
     weight = easiness(differs, steepness)
-    if weight.size and weight.max() < _VANISHING:
+    if weight.size and weight.max() < np.finfo(np.float64).eps:
         with np.errstate(over="ignore"):
             logarithm = log_expit(-np.minimum(steepness * differs, np.finfo(np.float64).max))
         weight = np.maximum(np.exp(logarithm - logarithm.max()), np.finfo(np.float64).tiny)

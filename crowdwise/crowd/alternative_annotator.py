@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crowdwise._arrays import Array, Bools, Codes, Floats, FrozenArrays, ratio
+from crowdwise._arrays import ROUNDING, Array, Bools, Codes, Floats, FrozenArrays, ratio
 from crowdwise._checks import check_number, check_whole
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels._align import as_labels
@@ -21,8 +21,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 _FEWEST_HUMANS = 3
 # The t-test is for at least this many examples.
 _ENOUGH_EXAMPLES = 30
-# A difference this small beside the numbers it is left of is nothing but rounding.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -172,8 +170,8 @@ def alternative_annotator_test(
     fdr = check_number("fdr", fdr, above=True, high=1.0)
     check_whole("min_examples", min_examples, low=2)
     crowd = as_labels(labels, scale=None)
-    who, people = _people(crowd, candidate, humans)
-    difference, person = _compare(crowd, who, people)
+    position, people = _people(crowd, candidate, humans)
+    difference, person = _compare(crowd, position, people)
     n = np.bincount(person, minlength=len(people))
     p_value = _p_values(difference, person, n, epsilon)
     tested = n >= min_examples
@@ -181,7 +179,7 @@ def alternative_annotator_test(
     p_adjusted = np.full(len(people), np.nan)
     p_adjusted[tested] = stats.false_discovery_control(p_value[tested], method="by")
     return AlternativeAnnotatorTest(
-        candidate=crowd.annotators[who],
+        candidate=crowd.annotators[position],
         epsilon=epsilon,
         fdr=fdr,
         humans=crowd.annotators[people],
@@ -195,66 +193,66 @@ def alternative_annotator_test(
 
 def _people(labels: CrowdLabels, candidate: Any, humans: Sequence[Any] | None) -> tuple[int, Codes]:
     """Positions of the candidate and of the people among the annotators."""
-    (who,) = _positions(labels, [candidate], "candidate")
+    (position,) = _positions(labels, [candidate], "candidate")
     if humans is None:
-        people = np.delete(np.arange(labels.n_annotators), who)
+        people = np.delete(np.arange(labels.n_annotators), position)
     else:
         people = np.sort(_positions(labels, humans, "humans"))
-    if who in people:
+    if position in people:
         raise LabelError(f"the candidate {shown(candidate)} cannot be one of the humans it is compared with.")
     if len(people) < _FEWEST_HUMANS:
         raise LabelError(
             f"the test needs at least {_FEWEST_HUMANS} people beside the candidate; got {len(people)}. With fewer, no "
             "group of people is left that could be represented well or badly."
         )
-    return int(who), people
+    return int(position), people
 
 
-def _positions(labels: CrowdLabels, names: Sequence[Any], what: str) -> Codes:
+def _positions(labels: CrowdLabels, names: Sequence[Any], role: str) -> Codes:
     if isinstance(names, str | bytes):
-        raise LabelError(f"{what} must be a list of names; got {names!r}.")
-    found = as_ids(names, what)
-    at = encode_declared(found, labels.annotators).astype(np.intp)
-    if (at < 0).any():
+        raise LabelError(f"{role} must be a list of names; got {names!r}.")
+    ids = as_ids(names, role)
+    positions = encode_declared(ids, labels.annotators).astype(np.intp)
+    if (positions < 0).any():
         raise LabelError(
-            f"{what}: no annotator is called {', '.join(map(shown, found[at < 0][:3]))}; the annotators are "
+            f"{role}: no annotator is called {', '.join(map(shown, ids[positions < 0][:3]))}; the annotators are "
             f"{labels.annotators[:10].tolist()}{' and others' if labels.n_annotators > 10 else ''}."
         )
-    return at
+    return positions
 
 
-def _compare(labels: CrowdLabels, who: int, people: Codes) -> tuple[Floats, Codes]:
+def _compare(labels: CrowdLabels, candidate: int, people: Codes) -> tuple[Floats, Codes]:
     """Whether the candidate (1), the person (-1) or neither (0) is closer to the other people, and which person.
 
     One entry for every label of a person on an example that the candidate and at least one more person labelled.
     """
-    position = np.full(labels.n_annotators, -1)
-    position[people] = np.arange(len(people))
-    of_candidate = labels.annotator_index == who
+    person = np.full(labels.n_annotators, -1)
+    person[people] = np.arange(len(people))
+    of_candidate = labels.annotator_index == candidate
     answer = np.zeros(len(labels), dtype=labels.values.dtype)
     answer[labels.example_index[of_candidate]] = labels.values[of_candidate]
     answered = np.bincount(labels.example_index[of_candidate], minlength=len(labels)) > 0
-    of_people = position[labels.annotator_index] >= 0
+    of_people = person[labels.annotator_index] >= 0
     n_others = labels._sum_per_example(of_people) - 1
     used = of_people & (answered & (n_others > 0))[labels.example_index]
     example = labels.example_index[used]
     theirs, candidates = labels.values[used], answer[example]
     if labels.classes is None:
-        others = labels._sum_per_example(np.where(of_people, labels.values, 0.0))[example] - theirs
-        closer = _closer_rating(candidates, theirs, others, n_others[example])
+        others_sum = labels._sum_per_example(np.where(of_people, labels.values, 0.0))[example] - theirs
+        closer = _closer_rating(candidates, theirs, others_sum, n_others[example])
     else:
-        agree = labels.select_annotators(position >= 0)._tally.astype(np.int64)
+        agree = labels.select_annotators(person >= 0)._tally.astype(np.int64)
         # The person is not one of the others: a vote less for what the person answered, no matter who gave it.
         closer = agree[example, candidates] - (candidates == theirs) - (agree[example, theirs] - 1)
-    return np.sign(closer).astype(np.float64), position[labels.annotator_index[used]]
+    return np.sign(closer).astype(np.float64), person[labels.annotator_index[used]]
 
 
-def _closer_rating(candidates: Floats, theirs: Floats, others: Floats, n_others: Codes) -> Floats:
+def _closer_rating(candidates: Floats, theirs: Floats, others_sum: Floats, n_others: Codes) -> Floats:
     """How much less the candidate differs from the others than the person: the difference of sums of squares."""
     gap = candidates - theirs
-    lean = 2 * others - n_others * (candidates + theirs)
-    size = np.abs(others) + n_others * (np.abs(candidates) + np.abs(theirs))
-    return gap * np.where(np.abs(lean) > _ROUNDING * size, lean, 0.0)
+    lean = 2 * others_sum - n_others * (candidates + theirs)
+    size = np.abs(others_sum) + n_others * (np.abs(candidates) + np.abs(theirs))
+    return gap * np.where(np.abs(lean) > ROUNDING * size, lean, 0.0)
 
 
 def _mean(values: Array, person: Codes, n: Codes) -> Floats:

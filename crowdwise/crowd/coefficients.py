@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, ratio
+from crowdwise._arrays import ROUNDING, Array, Bools, Floats, FrozenArrays, ratio
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import as_labels
@@ -23,8 +23,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 _BLOCK = 2**22
 # Drawing how often a pattern occurs costs as much as drawing this many examples.
 _DRAWS_PER_PATTERN = 10
-# A spread this small beside the squares it is left of is nothing but rounding.
-_ROUNDING = 1e-12
 
 
 def krippendorff_alpha(labels: Any) -> float:
@@ -57,9 +55,9 @@ def krippendorff_alpha(labels: Any) -> float:
     paired = n > 1
     if not paired.any():
         raise LabelError("no example has two labels: there is nothing to compare.")
-    kept = labels[paired]
-    within = float((disagreement(kept, relative_to=None) / (n[paired] - 1)).sum()) / kept.n_labels
-    at_random = _pair_sum_of_all(kept) / (kept.n_labels * (kept.n_labels - 1))
+    compared = labels[paired]
+    within = float((disagreement(compared, relative_to=None) / (n[paired] - 1)).sum()) / compared.n_labels
+    at_random = _pair_sum_of_all(compared) / (compared.n_labels * (compared.n_labels - 1))
     return float(1 - within / at_random) if at_random > 0 else float("nan")
 
 
@@ -177,7 +175,7 @@ def alpha_interval(times: Floats, patterns: Patterns) -> Floats:
     within = weight @ ((part.n_labels * part.squares - part.total**2) / (part.n_labels - 1))
     n, squares = weight @ part.n_labels, weight @ part.squares
     between = n * squares - (weight @ part.total) ** 2
-    return 1 - ratio(within * (n - 1), np.where(between > _ROUNDING * n * squares, between, 0.0))
+    return 1 - ratio(within * (n - 1), np.where(between > ROUNDING * n * squares, between, 0.0))
 
 
 def alpha_ordinal(times: Floats, patterns: Patterns) -> Floats:

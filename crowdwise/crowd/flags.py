@@ -7,20 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise._arrays import Array, Bools, Floats
-from crowdwise._limits import COPY_EXAMPLES
+from crowdwise._arrays import Array, Bools, Codes, Floats
+from crowdwise._limits import COPY_EXAMPLES, FEW_LABELS, OTHER_ANSWERS, SAME_ANSWERS
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.labels._encode import shown
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 ALWAYS_SAME = "always the same answer"
-# With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.
-_FEW_LABELS = 3
-# An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
-# give another one at least this often. Most annotators differ within the first labels already.
-_SAME, _OTHERWISE, _FIRST_LABELS = 20, 0.25, 2**16
-# How many examples are enough to distinguish most annotators.
-_FIRST_EXAMPLES = 1000
 
 
 def flag_annotators(
@@ -39,21 +32,21 @@ def flag_annotators(
     n_labels = labels.labels_per_annotator if n_labels is None else n_labels
     flags: dict[Any, tuple[str, ...]] = {}
     for i, name in enumerate(labels.annotators.tolist()):
-        found = []
+        warnings = []
         if n_labels[i] == 0:
-            found.append("no labels")
-        elif n_labels[i] < _FEW_LABELS:
-            found.append("few labels")
+            warnings.append("no labels")
+        elif n_labels[i] < FEW_LABELS:
+            warnings.append("few labels")
         if same[i]:
-            found.append(ALWAYS_SAME)
+            warnings.append(ALWAYS_SAME)
         if n_labels[i] and agreement[i] < 0:
-            found.append("worse than chance")
+            warnings.append("worse than chance")
         if i in twins:
-            found.append(f"same labels as {shown(labels.annotators[twins[i]])}")
+            warnings.append(f"same labels as {shown(labels.annotators[twins[i]])}")
         elif i in near:
-            found.append(near[i])
-        if found:
-            flags[name] = tuple(found)
+            warnings.append(near[i])
+        if warnings:
+            flags[name] = tuple(warnings)
     return flags
 
 
@@ -62,57 +55,52 @@ def _near_copies(labels: CrowdLabels, copies: VoteSharing | None) -> dict[int, s
     flags: dict[int, str] = {}
     for first, second in [] if copies is None else zip(copies.first.tolist(), copies.second.tolist(), strict=True):
         shared, same = _same_answers(labels, first, second)
-        for one, other in ((first, second), (second, first)):
-            if shared and one not in flags:
+        for annotator, twin in ((first, second), (second, first)):
+            if shared and annotator not in flags:
                 often = f"{100 * same / shared:.0f}% of {shared:,} examples"
-                flags[one] = f"answers like {shown(labels.annotators[other])} on {often}: shares a vote"
+                flags[annotator] = f"answers like {shown(labels.annotators[twin])} on {often}: shares a vote"
     return flags
 
 
-def _same_answers(labels: CrowdLabels, i: int, j: int) -> tuple[int, int]:
+def _same_answers(labels: CrowdLabels, first: int, second: int) -> tuple[int, int]:
     """On how many examples both gave a label, and the same one."""
-    one, other = np.flatnonzero(labels.annotator_index == i), np.flatnonzero(labels.annotator_index == j)
-    examples = labels.example_index
-    _, at_one, at_other = np.intersect1d(examples[one], examples[other], assume_unique=True, return_indices=True)
-    return len(at_one), int((labels.values[one[at_one]] == labels.values[other[at_other]]).sum())
+    of_first, of_second = (np.flatnonzero(labels.annotator_index == annotator) for annotator in (first, second))
+    examples, values = labels.example_index, labels.values
+    _, at_first, at_second = np.intersect1d(
+        examples[of_first], examples[of_second], assume_unique=True, return_indices=True
+    )
+    return len(at_first), int((values[of_first[at_first]] == values[of_second[at_second]]).sum())
 
 
 def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
     """Annotators who gave exactly the same labels to the same examples as another one."""
     many = np.flatnonzero(n_labels >= COPY_EXAMPLES)
-    keys: list[Array] = [n_labels]
-    for n_examples in sorted({min(_FIRST_EXAMPLES, labels.n_examples), labels.n_examples}):
-        keys += _keys(labels if n_examples == labels.n_examples else labels[:n_examples])
-        found = np.column_stack(keys)[many]
-        if len(np.unique(found, axis=0)) == len(many):  # most annotators differ in the first examples already
-            return {}
-        if labels.is_complete:  # all labelled the first examples, and are compared label by label below
-            break
-    seen: dict[tuple[float, ...], int] = {}
+    if labels.classes is not None and len(np.unique(class_counts(labels, labels.values)[many], axis=0)) == len(many):
+        return {}  # most annotators differ in that already
+    seen: dict[tuple[int, float], int] = {}
     twins: dict[int, int] = {}
-    for i, key in zip(many.tolist(), found.tolist(), strict=True):
-        other = seen.setdefault(tuple(key), i)
-        if other != i and _same_labels(labels, i, other):
-            twins[i], twins[other] = other, i
+    keys = _keys(labels)
+    for i in many.tolist():
+        first = seen.setdefault((int(n_labels[i]), float(keys[i])), i)
+        if first != i and _same_answers(labels, first, i) == (n_labels[i], n_labels[i]):
+            twins[i], twins[first] = first, i
     return twins
 
 
-def _keys(labels: CrowdLabels) -> list[Floats]:
-    """Two numbers per annotator that are the same for the same labels: random sums, exact in any order of addition."""
-    n_values = 1 if labels.classes is None else len(labels.classes)
+def class_counts(labels: CrowdLabels, codes: Array) -> Codes:
+    """How often each annotator has each class; `codes` has a class per label."""
+    assert labels.classes is not None
+    shape = (labels.n_annotators, len(labels.classes))
+    cell = labels.annotator_index.astype(np.int64) * shape[1] + codes
+    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _keys(labels: CrowdLabels) -> Floats:
+    """A number per annotator that is the same for the same labels: a random sum, exact in any order of addition."""
+    n_values = 1 if labels.classes is None else len(labels.classes) + 1
     largest = max(2**52 // max(labels.n_examples * n_values, 1), 2)
     key = np.random.default_rng(0).integers(1, largest, labels.n_examples).astype(np.float64)
-    at = key[labels.example_index]
-    return [labels._sum_per_annotator(at * labels.values), labels._sum_per_annotator(at)]
-
-
-def _same_labels(labels: CrowdLabels, i: int, j: int) -> bool:
-    if labels.is_complete:
-        matrix = labels.values.reshape(labels.shape)
-        return np.array_equal(matrix[:, i], matrix[:, j])
-    one, other = labels.annotator_index == i, labels.annotator_index == j
-    example = labels.example_index
-    return np.array_equal(example[one], example[other]) and np.array_equal(labels.values[one], labels.values[other])
+    return labels._sum_per_annotator(key[labels.example_index] * (labels.values + 1.0))
 
 
 def same_answer(labels: CrowdLabels) -> Bools:
@@ -127,16 +115,12 @@ def same_answer(labels: CrowdLabels) -> Bools:
     >>> same_answer(CrowdLabels.from_matrix(given)).tolist()
     [False, False, True]
     """
-    same: Bools = labels.labels_per_annotator >= _SAME
-    for some in (slice(_FIRST_LABELS), slice(None)):
-        who, what = labels.annotator_index[some], labels.values[some]
-        answer = np.zeros(labels.n_annotators, dtype=what.dtype)
-        answer[who] = what
-        same[who[what != answer[who]]] = False
-        if not same.any():
-            return same
-    of_same = np.flatnonzero(same[labels.annotator_index])
-    who, example = labels.annotator_index[of_same], labels.example_index[of_same]
-    alike = np.bincount(who, labels._tally[example, labels.values[of_same]] - 1.0, labels.n_annotators)
-    others = np.bincount(who, labels.labels_per_example[example] - 1.0, labels.n_annotators)
-    return same & (others >= _SAME) & (alike <= (1 - _OTHERWISE) * others)
+    n_labels = labels.labels_per_annotator
+    same: Bools = (n_labels >= SAME_ANSWERS) & (class_counts(labels, labels.values).max(axis=1) == n_labels)
+    if not same.any():
+        return same
+    rows = np.flatnonzero(same[labels.annotator_index])
+    annotator, example = labels.annotator_index[rows], labels.example_index[rows]
+    agreeing = np.bincount(annotator, labels._tally[example, labels.values[rows]] - 1.0, labels.n_annotators)
+    comparisons = np.bincount(annotator, labels.labels_per_example[example] - 1.0, labels.n_annotators)
+    return same & (comparisons >= SAME_ANSWERS) & (agreeing <= (1 - OTHER_ANSWERS) * comparisons)

@@ -116,14 +116,14 @@ def kappas_of_pairs(labels: CrowdLabels, distance: Floats, min_shared: int) -> t
     place_of = _places(first, second, labels.n_annotators)
     observed = np.zeros(n_pairs)
     use = np.zeros((2, n_pairs * n_classes))  # of each class by the two of a pair, on the examples they share
-    for some in _blocks(labels) if n_pairs else ():
-        left, right, _ = label_pairs(some)
-        pair = place_of(some.annotator_index[left], some.annotator_index[right])
+    for block in _blocks(labels) if n_pairs else ():
+        left, right, _ = label_pairs(block)
+        pair = place_of(block.annotator_index[left], block.annotator_index[right])
         counted = pair >= 0
-        pair, one, other = pair[counted], some.values[left[counted]], some.values[right[counted]]
-        observed += np.bincount(pair, distance[one, other], n_pairs)
-        for used, said in zip(use, (one, other), strict=True):
-            used += np.bincount(pair * n_classes + said, minlength=len(used))
+        pair, of_left, of_right = pair[counted], block.values[left[counted]], block.values[right[counted]]
+        observed += np.bincount(pair, distance[of_left, of_right], n_pairs)
+        for used, answers in zip(use, (of_left, of_right), strict=True):
+            used += np.bincount(pair * n_classes + answers, minlength=len(used))
     of_first, of_second = use.reshape(2, n_pairs, n_classes)
     by_chance = np.einsum("pk,pk->p", of_first @ distance, of_second)
     kappa = 1 - ratio(n_shared * observed, by_chance)
@@ -150,14 +150,14 @@ def _blocks(labels: CrowdLabels) -> Iterator[CrowdLabels]:
 def _pairs(labels: CrowdLabels, min_shared: int) -> tuple[Codes, Codes, Codes]:
     """The pairs of annotators who share so many examples, sorted, and how many these are."""
     shared = sparse.csr_array((labels.n_annotators, labels.n_annotators))
-    for some in _blocks(labels):
-        given = some._as_sparse(np.ones(some.n_labels))
-        shared = shared + sparse.triu(given.T @ given, k=1, format="csr")
+    for block in _blocks(labels):
+        labelled = block._as_sparse(np.ones(block.n_labels))
+        shared = shared + sparse.triu(labelled.T @ labelled, k=1, format="csr")
     shared.sort_indices()
-    found = sparse.coo_array(shared)
-    enough = found.data >= min_shared
-    first, second = (axis[enough].astype(np.int64) for axis in found.coords)
-    return first, second, found.data[enough].astype(np.int64)
+    pairs = sparse.coo_array(shared)
+    enough = pairs.data >= min_shared
+    first, second = (axis[enough].astype(np.int64) for axis in pairs.coords)
+    return first, second, pairs.data[enough].astype(np.int64)
 
 
 def _places(first: Codes, second: Codes, n_annotators: int) -> Callable[[Array, Array], Codes]:
@@ -167,12 +167,12 @@ def _places(first: Codes, second: Codes, n_annotators: int) -> Callable[[Array, 
     if len(table):
         table[keys] = np.arange(len(keys))
 
-    def place_of(one: Array, other: Array) -> Codes:
-        wanted = one.astype(np.int64) * n_annotators + other
+    def place_of(left: Array, right: Array) -> Codes:
+        key = left.astype(np.int64) * n_annotators + right
         if len(table):
-            return table[wanted]
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where(keys[place] == wanted, place, -1)
+            return table[key]
+        place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(keys[place] == key, place, -1)
 
     return place_of
 
@@ -188,23 +188,23 @@ def resampled_kappas(
     example, value = labels.example_index[order], labels.values[order].astype(np.int64)
     ends = np.concatenate([[0], np.cumsum(labels.labels_per_annotator)])
     kappa = np.empty((len(first), n_resamples))
-    said = np.full(len(labels), -1)  # by the first annotator of the pair
+    answers = np.full(len(labels), -1)  # by the first annotator of the pair
     last = -1
-    for i, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        if one != last:
-            said[:] = -1
-            said[example[ends[one] : ends[one + 1]]] = value[ends[one] : ends[one + 1]]
-            last = one
-        theirs = slice(ends[other], ends[other + 1])
-        kappa[i] = _kappa_of_pair(said[example[theirs]], value[theirs], distance, n_resamples, rng)
+    for i, (left, right) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        if left != last:
+            answers[:] = -1
+            answers[example[ends[left] : ends[left + 1]]] = value[ends[left] : ends[left + 1]]
+            last = left
+        theirs = slice(ends[right], ends[right + 1])
+        kappa[i] = _kappa_of_pair(answers[example[theirs]], value[theirs], distance, n_resamples, rng)
     return kappa
 
 
-def _kappa_of_pair(one: Array, other: Array, distance: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+def _kappa_of_pair(left: Array, right: Array, distance: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
     """One minus the distance observed over the distance by chance; -1 in `one` means no label."""
     n_classes = len(distance)
-    both = one >= 0
-    times = np.bincount(one[both] * n_classes + other[both])
+    both = left >= 0
+    times = np.bincount(left[both] * n_classes + right[both])
     cell = np.flatnonzero(times)
     used, codes = np.unique(np.divmod(cell, n_classes), return_inverse=True)
     a, b = codes.reshape(2, -1)

@@ -152,9 +152,7 @@ def _parse(content: bytes, entry: Entry) -> tuple[Any, Floats]:
 def _scaled(X: Floats, low: Floats, high: Floats) -> Floats:
     """Every feature from [low, high] to [-1, 1], to six digits; a constant feature becomes 0."""
     span = high - low
-    scaled = np.where(span > 0, -1 + 2 * (X - low) / np.where(span > 0, span, 1), 0.0)
-    scaled[np.broadcast_to(low, X.shape) == X] = -1.0
-    scaled[np.broadcast_to(high, X.shape) == X] = 1.0
+    scaled = np.where(high == X, 1.0, -1 + 2 * (X - low) / np.where(span > 0, span, 1))
     scaled[:, span == 0] = 0.0
     # The text files of the collection keep six digits.
     return np.array([float(f"{value:g}") for value in scaled.ravel()]).reshape(X.shape)
@@ -184,14 +182,13 @@ def _w4a(data_home: Any) -> tuple[bytes, bytes]:
 
 def _without(lines: Iterable[bytes], taken: Iterable[bytes]) -> list[bytes]:
     """The lines that are left, in their order, when as many copies of each are gone as were taken."""
-    left = Counter(taken)
-    kept = []
+    left, others = Counter(taken), []
     for line in lines:
         if left[line] > 0:
             left[line] -= 1
         else:
-            kept.append(line)
-    return kept
+            others.append(line)
+    return others
 
 
 def _describe(name: str, entry: Entry, X: Any, X_test: Any, stand_in: bool) -> str:

@@ -9,7 +9,6 @@ import http.client
 import lzma
 import os
 import sys
-import time
 import urllib.error
 import urllib.request
 import zlib
@@ -102,7 +101,8 @@ def read_file(name: str, data_home: str | os.PathLike[str] | None, *, url: str |
     if url is None:
         raise MissingDataError(_what_to_put_where(target, name, "It cannot be downloaded.", hint))
     try:
-        content = verified(download(url, known.size), known, url)
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
+            content = verified(answer.read(known.size + 1), known, url)
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise MissingDataError(
@@ -129,29 +129,13 @@ def verified(content: bytes, known: Known, where: str) -> bytes:
     """The content itself, if it is what is known; else an error."""
     if len(content) > known.size:
         raise DataError(f"{where} is longer than the {known.size:,} bytes expected: not the file meant. Replace it.")
-    found = hashlib.sha256(content).hexdigest()
-    if found != known.sha256:
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != known.sha256:
         raise DataError(
-            f"{where} is not the file expected, or damaged: its sha256 is {found} ({len(content):,} bytes) "
+            f"{where} is not the file expected, or damaged: its sha256 is {sha256} ({len(content):,} bytes) "
             f"instead of {known.sha256} ({known.size:,} bytes). Remove it or replace it."
         )
     return content
-
-
-def download(url: str, size: int) -> bytes:
-    """At most one byte more than `size` from `url`, with a progress line if a terminal is watching."""
-    shown = sys.stderr is not None and sys.stderr.isatty()
-    parts, got, began = [], 0, time.monotonic()
-    with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
-        while got <= size and (part := answer.read(min(1 << 16, size + 1 - got))):
-            parts.append(part)
-            got += len(part)
-            if shown:
-                rate = got / max(time.monotonic() - began, 1e-9) / 1e3
-                sys.stderr.write(f"\r{url.rsplit('/', 1)[-1]}: {100 * got // size}% ({rate:,.0f} kB/s) ")
-    if shown:
-        sys.stderr.write("\n")
-    return b"".join(parts)
 
 
 def _what_to_put_where(target: Path, name: str, why: str, hint: str) -> str:

@@ -14,9 +14,9 @@ from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.fitted import FittedAnnotators, calibrated, counting_of, fitted_annotators
-from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
-from crowdwise.em.levels import model_of_annotators
+from crowdwise.em.fitted import calibrated, counting_of, fit_results, fitted_annotators
+from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
+from crowdwise.em.ordinal import model_of_annotators
 from crowdwise.em.ratings import fit_ratings, rating_results
 from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -24,7 +24,6 @@ from crowdwise.labels.truth import known_answers
 from crowdwise.results.fit_results import FitResults
 from crowdwise.rows.chunks import MemoryChunks
 from crowdwise.training_set import TrainingSet
-from crowdwise.truths.check import TruthCheck
 
 
 def aggregate(
@@ -93,7 +92,7 @@ def aggregate(
     if crowd.classes is None:
         if steepness or annotator_model is not None:
             raise ValueError("steepness and annotator_model are for classes, and these labels are numbers.")
-        raters = fit_ratings(crowd, max_rounds=max_rounds or 1000, tol=tol, report=reporter.rounds("ratings"))
+        raters = fit_ratings(crowd, max_rounds=max_rounds, tol=tol, report=reporter.rounds("ratings"))
         reporter.done()
         return rating_results(training, raters)
     model = model_of_annotators(annotator_model, crowd)
@@ -105,41 +104,16 @@ def aggregate(
         report = reporter.rounds("labels")
         fit = fit_labels(chunks, counting, model, max_rounds=max_rounds, tol=tol, report=report)
         fitted = fitted_annotators(crowd, training.active, fit)
-        proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior, fit.merit))
-        proba = proba if where is None else proba[where]
-        fitted, proba, check = calibrated(fitted, proba, training)
+        of_used = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior, fit.merit))
+        fitted, of_used, check = calibrated(fitted, of_used if where is None else of_used[where], training)
+        proba = np.tile(fitted.class_prior, (len(crowd), 1))
+        if fitted.answers.has_abstentions:  # which are evidence about an example without labels too
+            proba = fitted.proba(crowd)
+        proba[training.used] = of_used
     reporter.done()
     warn_if_not_converged(fit, tol)
-    return _results(training, fitted, fit, proba, check, steepness)
-
-
-def _results(
-    training: TrainingSet,
-    fitted: FittedAnnotators,
-    fit: LabelsOnlyFit,
-    of_used: Floats,
-    check: TruthCheck | None,
-    steepness: float,
-) -> FitResults:
-    """Results in the terms of the caller: all examples and all annotators."""
-    labels = training.labels
-    proba = np.tile(fitted.class_prior, (len(labels), 1))
-    if fitted.answers.has_abstentions:  # which are evidence about an example without labels too
-        proba = fitted.proba(labels)
-    proba[training.used] = of_used
-    consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))
-    return replace(
-        fitted.results(labels).with_truth(labels, training.truth),
-        n_examples=len(labels),
-        consensus=consensus,
-        label_consensus=consensus,
-        disagreement=training.disagreement,
-        steepness=steepness,
-        objective=fit.objective,
-        converged=fit.converged,
-        truth_check=check and check.beside(consensus.confidence[training.unknown]),
-        frame_library=labels.frame_library,
-    )
+    results = fit_results(training, fitted, fit, proba, check, steepness=steepness)
+    return replace(results, frame_library=crowd.frame_library)
 
 
 def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, Positions | None]:

@@ -7,48 +7,54 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._checks import check_choice, check_number, check_rounds, check_seed
+from crowdwise._checks import check_seed
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.estimators import (
     EstimatorFolds,
     EstimatorModels,
     Learner,
     check_numbers,
-    check_splits,
     class_scores,
     has_probabilities,
     probabilities_by_class,
     scores_by_class,
     soft_targets,
     splits_of,
-    tells_places,
     usable_weights,
     weight_parameter,
+    with_places_of_nan,
 )
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, counting_of, fit_results
+from crowdwise.em.fitted import FittedAnnotators, counting_of
 from crowdwise.em.labels_only import fit_labels
-from crowdwise.em.levels import model_of_annotators
-from crowdwise.em.with_features import RoundWeights, VoteShares, curriculum_of, fit_with_features
+from crowdwise.em.ordinal import model_of_annotators
+from crowdwise.em.with_features import (
+    FitData,
+    RoundWeights,
+    check_settings,
+    curriculum_of,
+    fit_with_features,
+    results_with_features,
+)
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdMixin, all_or_nothing
 from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
-from crowdwise.weights.curricula import Curriculum, check_curriculum
+from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.steepness import counts_of
 
 # Rounds at most, where they go on to convergence.
@@ -101,7 +107,7 @@ class FittedEstimator:
         return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
 
 
-class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Any classifier that takes `sample_weight`, learned from the labels of many annotators.
 
     Each round estimates how every annotator answers, fits the classifier on weighted copies of the examples, one for
@@ -268,7 +274,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
-    @tells_places
+    @with_places_of_nan
     def fit(
         self,
         X: Any,
@@ -300,81 +306,59 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : CrowdClassifier
         """
-        base = self._base()
-        weight_parameter(base)  # raises before work starts
-        self._check_settings()
+        weight_parameter(self._base())  # raises before work starts
+        check_settings(self)
         reporter = Reporter("CrowdClassifier", self.verbose, on_round)
         X, labels = align(indexable(X)[0], check_y(self, y))
-        check_numbers(X, base)
+        check_numbers(X, self._base())
         answers = known_answers(truth, X, labels)
         training = TrainingSet.of(
             X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True
         ).of_named_classes()
-        rng = check_seed(self.random_state)
-        last_seed = int(rng.integers(2**31 - 1))
-        learner = Learner(
-            base, training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight),
-            around_mean=self.estimator is None, one_class=len(training.named_classes) == 1,
-        )  # fmt: skip
-        splits = splits_of(self.cv, training)
-        check_splits(splits, len(training.used_labels))
-        folds = EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
         with one_blas_thread():  # threads must change no bit
-            self._fit(training, learner, folds, labels, reporter, last_seed, rng)
+            self._fit(training, labels, reporter)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         reporter.done()
         return self
 
-    def _check_settings(self) -> None:
-        check_rounds(self.max_rounds, self.tol)
-        check_annotator_model(self.annotator_model)
-        check_curriculum(self.curriculum)
-        check_choice("errors_in_common", self.errors_in_common, (True, False))
-        check_number("steepness", self.steepness)
-
-    def _fit(
-        self,
-        training: TrainingSet,
-        learner: Learner,
-        folds: EstimatorFolds,
-        given: CrowdLabels,
-        reporter: Reporter,
-        last_seed: int,
-        rng: np.random.Generator,
-    ) -> None:
+    def _fit(self, training: TrainingSet, declared: CrowdLabels, reporter: Reporter) -> None:
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all examples."""
+        rng = check_seed(self.random_state)
+        last_seed = int(rng.integers(2**31 - 1))
+        learner = Learner(
+            self._base(), training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight),
+            around_mean=self.estimator is None, one_class=len(training.named_classes) == 1,
+        )  # fmt: skip
+        splits = splits_of(self.cv, training)
+        folds = EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
         labels, curriculum = training.used_labels, curriculum_of(self.curriculum, self.steepness)
-        model = model_of_annotators(self.annotator_model, training.labels)
         chunks = MemoryChunks.of(labels, training.sample_weight, None, training.used_truth, whole=True)
         easiness = usable_weights(example_weights(training.weighing_disagreement, self.steepness))
         for name, values in (("position", np.arange(len(labels))), ("easiness", easiness)):
             chunks.put(name, values)
-        warn_if_few_effective(
-            easiness * training.sample_weight, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
-        )
+        n_features = training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
+        warn_if_few_effective(easiness * training.sample_weight, n_features)
+        class_weight = weights_of_classes(self.class_weight, declared, training.classes)
+        weights = RoundWeights(chunks, Stored("easiness"), class_weight, curriculum, rng)
+        model = model_of_annotators(self.annotator_model, training.labels)
         counting = counting_of(training.labels, labels, independent=not self.errors_in_common)
         labels_fit = fit_labels(chunks, counting, model, report=reporter.rounds("labels"))
-        counted = weights_of_classes(self.class_weight, given, training.classes)
-        weights = RoundWeights(
-            chunks, Stored("easiness"), np.ones(len(training.classes)) if counted is None else counted, curriculum, rng
-        )
         fit = fit_with_features(
-            chunks, chunks.chunks[0], labels_fit, EstimatorModels(folds, chunks), weights, model,
-            start=VoteShares(counting), max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS, tol=self.tol,
-            report=reporter.rounds("labels and features"),
+            FitData(chunks, chunks.chunks[0], training.labels, training.active), labels_fit,
+            EstimatorModels(folds, chunks), weights, model, max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS,
+            tol=self.tol, report=reporter.rounds("labels and features"),
         )  # fmt: skip
-        annotators = annotators_with_features(training.labels, training.active, labels_fit, chunks, fit)
         targets, everyone = soft_targets(chunks, fit.targets), np.arange(len(labels))
         self.estimator_ = learner.fit(targets, everyone, last_seed) or learner.of_one_class(targets)
         n_used = learner.n_used(targets.weight, everyone)
-        fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, fit.scaling, n_used)
-        annotators, results = fit_results(training, fitted, chunks, fit, self.steepness, fit.objective, fit.converged)
-        self.fitted_ = replace(fitted, annotators=annotators)
+        fitted = FittedEstimator(fit.annotators, self.estimator_, targets.class_weight, fit.scaling, n_used)
+        results = results_with_features(training, chunks, fit, fitted.log_prior, self.steepness)
+        self.fitted_ = replace(fitted, annotators=results.fitted)
         self._keep(results)
         self.temperature_, self.class_weight_ = fit.scaling.temperature, targets.class_weight
-        self.confusion_, self.class_prior_ = annotators.confusion, annotators.class_prior
+        self.confusion_, self.class_prior_ = fit.annotators.confusion, fit.annotators.class_prior
 
     def predict(self, X: Any) -> Array:
         """The class that the estimator predicts.
@@ -420,14 +404,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         return scores_by_class(self._asked(X, "decision_function"), self.estimator_, self.classes_)
 
-    @tells_places
+    @with_places_of_nan
     def _asked(self, X: Any, method: str) -> Array:
         """What the fitted estimator answers for examples."""
         check_is_fitted(self)
         check_numbers(X, self._base())
         return np.asarray(getattr(self.estimator_, method)(X))
 
-    @tells_places
+    @with_places_of_nan
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, by the annotators and the estimator of the fit.
 

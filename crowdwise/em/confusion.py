@@ -79,13 +79,13 @@ def answers_of(labels: CrowdLabels) -> CrowdLabels:
     if not labels.n_abstentions:
         return replace(labels, classes=codes)
     example = np.concatenate([labels.example_index, np.repeat(np.arange(len(labels)), n_abstained)])
-    who = np.concatenate([labels.annotator_index, labels.abstentions.indices])
+    annotator = np.concatenate([labels.annotator_index, labels.abstentions.indices])
     values = np.concatenate([labels.values, np.full(labels.n_abstentions, n_classes)])
-    order = np.lexsort([who, example])
+    order = np.lexsort([annotator, example])
     return replace(
         labels,
         indptr=np.concatenate([[0], np.cumsum(labels.labels_per_example + n_abstained)]),
-        annotator_index=who[order],
+        annotator_index=annotator[order],
         values=values[order],
         classes=codes,
         abstentions=None,
@@ -103,10 +103,10 @@ class AnnotatorModel(Protocol):
         """Raise if a setting makes no sense."""
         ...
 
-    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
+    def crowd(self, counts: Floats, class_counts: Floats | None = None) -> Floats:
         """The crowd's matrix, from the counts of all annotators.
 
-        `given` is how often each class was given, if counts are of some labels only.
+        `class_counts` is how often each class was given, if counts are of some labels only.
         """
         ...
 
@@ -129,9 +129,9 @@ class _Smoothed:
         """Raise if the strength is not above 0."""
         check_number("strength", self.strength, above=True)
 
-    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
+    def crowd(self, counts: Floats, class_counts: Floats | None = None) -> Floats:
         """The matrix of all labels together."""
-        return pooled(counts, given)
+        return pooled(counts, class_counts)
 
 
 @dataclass(frozen=True)
@@ -216,20 +216,20 @@ class Shared(_Smoothed):
         return np.asarray(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum(axis=(1, 2)))
 
 
-def pooled(counts: Floats, given: Floats | None = None) -> Floats:
+def pooled(counts: Floats, class_counts: Floats | None = None) -> Floats:
     """The confusion matrix of all annotators together, and of labels that are assumed before any is seen."""
-    return _rows(with_assumed(counts.sum(axis=0), given))
+    return _rows(with_assumed(counts.sum(axis=0), class_counts))
 
 
-def with_assumed(total: Floats, given: Floats | None = None) -> Floats:
+def with_assumed(total: Floats, class_counts: Floats | None = None) -> Floats:
     """Counts of all labels together, and of those that are assumed before any is seen.
 
-    These are right with some probability, beyond guessing by how often classes are `given`: then a rare class is a
-    rare error too, and no label is improbable where nothing shows how good annotators are.
+    These are right with some probability, beyond guessing by how often classes are given: then a rare class is a rare
+    error too, and no label is improbable where nothing shows how good annotators are.
     """
     n_classes, n_answers = total.shape
-    given = total.sum(axis=0) if given is None else given
-    frequency = (given + 1 / n_answers) / (given.sum() + 1)
+    class_counts = total.sum(axis=0) if class_counts is None else class_counts
+    frequency = (class_counts + 1 / n_answers) / (class_counts.sum() + 1)
     return total + ASSUMED_LABELS * (ASSUMED_RIGHT * np.eye(n_classes, n_answers) + (1 - ASSUMED_RIGHT) * frequency)
 
 
@@ -271,9 +271,9 @@ class Abstaining:
         """Raise if a setting of the model makes no sense."""
         self.model.check()
 
-    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
+    def crowd(self, counts: Floats, class_counts: Floats | None = None) -> Floats:
         """The crowd's matrix."""
-        return _joined(self.model.crowd(counts[..., :-1], given), _pooled_abstaining(counts))
+        return _joined(self.model.crowd(counts[..., :-1], class_counts), _pooled_abstaining(counts))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -283,7 +283,7 @@ class Abstaining:
     def log_prior(self, confusion: Floats, crowd: Floats) -> Floats:
         """Logarithm of the prior per annotator, up to a constant."""
         parts = zip((self.model, _ABSTAINING), _split(confusion), _split(crowd), strict=True)
-        return np.sum([model.log_prior(one, of_crowd) for model, one, of_crowd in parts], axis=0)
+        return np.sum([model.log_prior(matrices, of_crowd) for model, matrices, of_crowd in parts], axis=0)
 
 
 def _pooled_abstaining(counts: Floats) -> Floats:

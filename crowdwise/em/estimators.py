@@ -6,7 +6,6 @@ weight 0.7 and a dog of weight 0.3. Whatever takes `sample_weight` can learn fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import wraps
 from hashlib import blake2b
@@ -31,7 +30,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import Method
-from crowdwise.rows.chunks import Chunk, MemoryChunks, Stored
+from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import content_folds
@@ -77,22 +76,10 @@ def check_numbers(X: Any, estimator: Any) -> None:
     while isinstance(first, Pipeline):
         first = first.steps[0][1]
     if hasattr(first, "__sklearn_tags__") and not get_tags(first).input_tags.allow_nan:
-        _refuse(X)
+        _check_finite_features(X, nan=True)
 
 
-def _refuse(X: Any, *, nan: bool = True) -> None:
-    """Raise with the places of infinity, and of NaN unless that is fine, if there is one in features of numbers."""
-    try:
-        numbers = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        if numbers.dtype.kind == "O":  # a frame of several types
-            numbers = numbers.astype(np.float64)
-    except (TypeError, ValueError):  # texts: the estimator knows what they mean
-        return
-    if numbers.dtype.kind == "f" and numbers.ndim == 2:
-        check_finite(numbers, nan=nan)
-
-
-def tells_places(method: Method) -> Method:
+def with_places_of_nan(method: Method) -> Method:
     """A method of X in which an estimator's complaint about NaN or infinity, if it has one, comes with the places.
 
     Which numbers an estimator takes is not known before: some take NaN, few infinity, and a pipeline may fill in.
@@ -104,10 +91,22 @@ def tells_places(method: Method) -> Method:
             return method(self, X, *args, **kwargs)
         except ValueError as error:
             if "contains NaN" in str(error) or "contains infinity" in str(error):
-                _refuse(X, nan="contains NaN" in str(error))
+                _check_finite_features(X, nan="contains NaN" in str(error))
             raise
 
     return wrapped  # type: ignore[return-value]
+
+
+def _check_finite_features(X: Any, *, nan: bool) -> None:
+    """Raise with the places of infinity, and of NaN unless that is fine, if there is one in features of numbers."""
+    try:
+        numbers = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        if numbers.dtype.kind == "O":  # a frame of several types
+            numbers = numbers.astype(np.float64)
+    except (TypeError, ValueError):  # texts: the estimator knows what they mean
+        return
+    if numbers.dtype.kind == "f" and numbers.ndim == 2:
+        check_finite(numbers, nan=nan)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -221,48 +220,45 @@ def class_scores(model: Any, X: Any, classes: Array, n_used: float) -> Floats:
     may have seen fewer than the classes wanted.
     """
     if has_probabilities(model):
-        given = np.asarray(model.predict_proba(X), dtype=np.float64)
-        _check_finite(given, model)
-        probability = probabilities_by_class(given, model, classes)
-        return np.log((n_used * probability + 1) / (n_used + len(classes)))
+        proba = probabilities_by_class(_finite(model.predict_proba(X), model), model, classes)
+        return np.log((n_used * proba + 1) / (n_used + len(classes)))
     if hasattr(model, "decision_function"):
-        given = np.asarray(model.decision_function(X), dtype=np.float64)
-        _check_finite(given, model)
-        if given.ndim == 1:
-            given = np.column_stack([-given / 2, given / 2])
-        if not _has_pairs(given, model):
-            return _by_class(given, model, classes, given.min(axis=1, keepdims=True))
+        scores = _finite(model.decision_function(X), model)
+        if scores.ndim == 1:
+            scores = np.column_stack([-scores / 2, scores / 2])
+        if not _has_pairs(scores, model):
+            return _by_class(scores, model, classes, scores.min(axis=1, keepdims=True))
     codes = encode_declared(np.asarray(model.predict(X)), classes).astype(np.intp)
     return np.eye(len(classes))[codes]
 
 
-def probabilities_by_class(given: Floats, model: Any, classes: Array) -> Floats:
+def probabilities_by_class(proba: Floats, model: Any, classes: Array) -> Floats:
     """The probabilities that a model gives, a column for each of these classes; zero for those it has not seen."""
-    return _by_class(given, model, classes, np.zeros((1, 1)))
+    return _by_class(proba, model, classes, np.zeros((1, 1)))
 
 
-def scores_by_class(given: Floats, model: Any, classes: Array) -> Floats:
+def scores_by_class(scores: Floats, model: Any, classes: Array) -> Floats:
     """The decision function of a model as scikit-learn has it for these classes, which may be in another order.
 
     Two classes have one score, that of the second. Scores of pairs of classes stay as they are.
     """
     if np.array_equal(np.asarray(model.classes_), classes):
-        return given
-    if given.ndim == 1:
+        return scores
+    if scores.ndim == 1:
         if len(classes) == 2:
-            return -given
-        given = np.column_stack([-given / 2, given / 2])
-    return given if _has_pairs(given, model) else _by_class(given, model, classes, given.min(axis=1, keepdims=True))
+            return -scores
+        scores = np.column_stack([-scores / 2, scores / 2])
+    return scores if _has_pairs(scores, model) else _by_class(scores, model, classes, scores.min(axis=1, keepdims=True))
 
 
-def _by_class(given: Floats, model: Any, classes: Array, absent: Floats) -> Floats:
+def _by_class(values: Floats, model: Any, classes: Array, absent: Floats) -> Floats:
     """Columns of the classes that a model knows as those of all classes, with `absent` where it does not know one."""
     known = np.asarray(model.classes_)
     if np.array_equal(known, classes):
-        return given
-    columns = np.empty((len(given), len(classes)), dtype=given.dtype)
+        return values
+    columns = np.empty((len(values), len(classes)), dtype=values.dtype)
     columns[:] = absent
-    columns[:, encode_declared(known, classes).astype(np.intp)] = given
+    columns[:, encode_declared(known, classes).astype(np.intp)] = values
     return columns
 
 
@@ -273,9 +269,11 @@ def _has_pairs(scores: Floats, model: Any) -> bool:
     return of_pairs or scores.shape[1] != len(model.classes_)
 
 
-def _check_finite(values: Floats, model: Any) -> None:
+def _finite(values: Any, model: Any) -> Floats:
+    values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).all():
         raise DataError(f"{type(model).__name__} gave scores that are not finite: rescale the features or tame it.")
+    return values
 
 
 Splits = list[tuple[Positions, Positions]]
@@ -292,12 +290,12 @@ class EstimatorFolds:
     def out_of_fold(self, targets: SoftTargets) -> Floats:
         """Scores of every example by a model of others, class weights divided out; zero where there is none."""
         learner = self.learner
-        found = Parallel(n_jobs=learner.n_jobs)(
+        held_out_scores = Parallel(n_jobs=learner.n_jobs)(
             delayed(learner.held_out_scores)(targets, learn, held_out, seed)
             for (learn, held_out), seed in zip(self.splits, self.seeds, strict=True)
         )
         scores = np.zeros(targets.posterior.shape)
-        for (_, held_out), of_fold in zip(self.splits, found, strict=True):
+        for (_, held_out), of_fold in zip(self.splits, held_out_scores, strict=True):
             scores[held_out] = of_fold
         return scores - np.log(targets.class_weight) if has_probabilities(learner.estimator) else scores
 
@@ -316,16 +314,6 @@ class EstimatorFolds:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredScores:
-    """Scores of all examples that take part, which chunks find by their positions."""
-
-    scores: Floats
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        return self.scores[Stored("position")(chunk)]
-
-
-@dataclass(frozen=True, eq=False)
 class EstimatorModels:
     """Estimators of all folds, as the rounds of labels and features fit them."""
 
@@ -334,7 +322,8 @@ class EstimatorModels:
 
     def fit(self, targets: Targets) -> OfChunk:
         """Fit all folds; what gives the scores of the examples held out from them."""
-        return StoredScores(self.folds.out_of_fold(soft_targets(self.chunks, targets)))
+        scores = self.folds.out_of_fold(soft_targets(self.chunks, targets))
+        return lambda chunk: scores[Stored("position")(chunk)]
 
 
 def soft_targets(chunks: MemoryChunks, targets: Targets) -> SoftTargets:
@@ -356,10 +345,11 @@ def splits_of(cv: Any, training: TrainingSet) -> Splits:
         return _by_content(training.rows, n_examples, int(cv))
     position = np.cumsum(used) - 1
     majority = training.labels._tally.argmax(axis=1)
-    given: Iterator[tuple[Any, Any]] = check_cv(cv).split(training.X, majority)
     rows = np.arange(len(used))
-    splits = [(rows[learn], rows[held_out]) for learn, held_out in given]
-    return [(position[learn[used[learn]]], position[out[used[out]]]) for learn, out in splits]
+    splits = [(rows[learn], rows[held_out]) for learn, held_out in check_cv(cv).split(training.X, majority)]
+    splits = [(position[learn[used[learn]]], position[out[used[out]]]) for learn, out in splits]
+    _check_splits(splits, int(used.sum()))
+    return splits
 
 
 def _by_content(X: Any, n_examples: int, n_folds: int) -> Splits:
@@ -381,7 +371,7 @@ def _numbers(X: Any) -> Any:
     return np.array([[int.from_bytes(digest)] for digest in digests], dtype=np.float64)
 
 
-def check_splits(splits: Splits, n_examples: int) -> None:
+def _check_splits(splits: Splits, n_examples: int) -> None:
     """Raise unless every example is held out once, from models that do not see it."""
     times = np.zeros(n_examples, dtype=np.int64)
     for learn, held_out in splits:

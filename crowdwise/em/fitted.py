@@ -1,25 +1,22 @@
-"""What the rounds estimated -> a record that gives the consensus on any labels, and the results of the fit."""
+"""What the rounds estimated -> a record that gives the consensus on any labels, and results about annotators."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
-from crowdwise._limits import COPY_KAPPA
+from crowdwise._limits import COPY_KAPPA, ENOUGH_EXAMPLES, SMALLEST_ERROR
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
-from crowdwise.em.discount import Discount, number_of_votes
+from crowdwise.em.common_errors import Discount, has_common_errors, number_of_votes
 from crowdwise.em.labels_only import LabelsOnlyFit
-from crowdwise.em.levels import level_scores, uses_abstentions
+from crowdwise.em.ordinal import level_scores, uses_abstentions
 from crowdwise.em.posterior import Annotators, Counting, Posterior
-from crowdwise.em.residual_correlation import has_common_errors
-from crowdwise.em.with_features import FeaturesFit, SoftConsensus
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels._groups import group_numbers
@@ -27,18 +24,13 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import NOMINAL, LabelScale
 from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.results.fit_results import Choice, FitResults
-from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, Stored
+from crowdwise.rows.chunks import Chunk, MemoryChunks, Stored
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate
 from crowdwise.truths.check import TruthCheck, check_classes
 
 # Two different classes are this far apart in the paper's code, +1 and -1 squared: what expertise is measured by.
 _CLASS_DISTANCE = 4.0
-# An annotator who is always right would have infinite expertise.
-_SMALLEST_ERROR = 1e-8
-_TINY = np.finfo(np.float64).tiny
-# Examples that are enough for a mean.
-_ENOUGH = 20_000
 # Below this, labels show that errors are correlated less than is usual.
 _MEASURED = 0.9
 
@@ -85,6 +77,11 @@ class FittedAnnotators:
     calibration: Calibration | None = None
     choices: tuple[Choice, ...] = ()
 
+    @property
+    def log_class_prior(self) -> Floats:
+        """Logarithms of the class frequencies."""
+        return np.log(np.maximum(self.class_prior, np.finfo(np.float64).tiny))
+
     @cached_property
     def confusion(self) -> Floats:
         """Probability that each annotator answers c (last axis) if the truth is k; NaN for annotators without labels.
@@ -124,7 +121,7 @@ class FittedAnnotators:
             squared = _CLASS_DISTANCE * (1 - self.accuracy)
         else:
             squared = level_scores(self.confusion, self.class_prior, self.levels)[1] ** 2
-        return 1 / np.maximum(squared, _SMALLEST_ERROR)
+        return 1 / np.maximum(squared, SMALLEST_ERROR)
 
     def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> FitResults:
         """Scores and flags of the annotators; `labels` are those of the fit, or some, of so many per annotator."""
@@ -141,17 +138,17 @@ class FittedAnnotators:
         counted = np.where(np.isnan(self.confusion[:, 0, 0]), 0, n_labels)  # none, if all are on examples of weight 0
         flags = flag_annotators(labels, agreement, counted, None if self.sharing.given else self.sharing)
         labelled = np.flatnonzero(labels.labels_per_example)
-        some = labels[labelled[:: max(1, len(labelled) // _ENOUGH)]]
-        n_votes = number_of_votes(some, self.sharing.label_weights(some), self.merit)
-        nothing = self.as_consensus(labels.examples[:0], np.zeros((0, len(self.classes))))
+        sample = labels[labelled[:: max(1, len(labelled) // ENOUGH_EXAMPLES)]]
+        n_votes = number_of_votes(sample, self.sharing.label_weights(sample), self.merit)
+        no_examples = self.as_consensus(labels.examples[:0], np.zeros((0, len(self.classes))))
         return FitResults(
             self.annotators,
             n_labels,
             self.expertise,
             self.accuracy,
             flags,
-            nothing,
-            nothing,
+            no_examples,
+            no_examples,
             offset,
             spread,
             rank_correlation,
@@ -174,7 +171,7 @@ class FittedAnnotators:
         """
         position = self._positions(labels)
         counting = Counting(len(self.classes), self.sharing.at(position), self.answers.has_abstentions)
-        prior = np.log(np.maximum(self.class_prior, _TINY)) if log_prior is None else Stored("prior")
+        prior = self.log_class_prior if log_prior is None else Stored("prior")
         posterior = Posterior(counting, self.answers.at(position), prior)
         merit = np.where(position < 0, self.merit.mean(), self.merit[position])
         chunks = MemoryChunks.of(labels, np.ones(len(labels)))
@@ -216,15 +213,6 @@ class FittedAnnotators:
         return self.as_consensus(labels.examples, proba)
 
 
-class FittedModel(Protocol):
-    """A classifier and the annotators of its fit."""
-
-    @property
-    def annotators(self) -> FittedAnnotators | None: ...
-
-    def log_prior(self, X: Any) -> Floats: ...
-
-
 def sharing_of(used_labels: CrowdLabels, *, independent: bool) -> VoteSharing:
     """Who shares a vote among the annotators that take part: as groups are given, or near copies."""
     groups = used_labels.groups
@@ -248,27 +236,17 @@ def fitted_annotators(labels: CrowdLabels, active: Bools, fit: LabelsOnlyFit) ->
     counting = fit.posterior.counting
     common, measured = 0.0, False
     if not counting.independent:
-        per_class = fit.n_labels / (fit.n_annotators * counting.n_classes)
+        per_class = float(fit.class_counts.sum() / fit.vote_weight.sum()) / counting.n_classes
         common = has_common_errors(fit.correlation, fit.correlation_error, per_class)
         measured = common < _MEASURED
     merit = np.full(len(active), fit.merit.mean())
     merit[active] = fit.merit
     position = np.where(active, np.cumsum(active) - 1, -1)
     return FittedAnnotators(
-        labels.annotators, labels.classes, fit.annotators.among(active), fit.class_prior, merit,
+        labels.annotators, labels.classes, fit.posterior.annotators.among(active), fit.class_prior, merit,
         labels.scale, counting.sharing.at(position), Discount(common, measured), fit.comparable,
         choices=_choices(fit, common, measured),
     )  # fmt: skip
-
-
-def annotators_with_features(
-    labels: CrowdLabels, active: Bools, labels_fit: LabelsOnlyFit, chunks: Chunks, found: FeaturesFit
-) -> FittedAnnotators:
-    """The annotators that rounds with a classifier estimated; classes are as frequent as in their consensus."""
-    consensus = SoftConsensus(found.posterior)
-    mass = chunks.total(lambda chunk: chunk.weight @ consensus(chunk))
-    posterior = replace(found.posterior, log_prior=np.log(np.maximum(mass / mass.sum(), _TINY)))
-    return fitted_annotators(labels, active, replace(labels_fit, posterior=posterior))
 
 
 def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice, ...]:
@@ -282,8 +260,8 @@ def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice,
         "discount for correlated errors", common, fit.correlation,
         reason="estimated from the labels" if measured else "assumed, as on public crowds: these labels do not show it",
     )  # fmt: skip
-    beyond = "errors look correlated, so votes are trusted more" if fit.anchor else "errors do not look correlated"
-    anchor = Choice("weight of the vote shares", fit.anchor, fit.correlation, reason=beyond)
+    why = "errors look correlated, so votes are trusted more" if fit.anchor else "errors do not look correlated"
+    anchor = Choice("weight of the vote shares", fit.anchor, fit.correlation, reason=why)
     return copies, errors, anchor
 
 
@@ -294,53 +272,39 @@ def calibrated(
     known = training.known
     if known is None:
         return fitted, proba, None
-    found = calibrate(proba, training.used_labels, known)
-    chosen = chosen_classes(found.held_out, fitted.scale.consensus, fitted.levels)
-    check = check_classes(found.held_out, known.answers, chosen, at_random=found.representative)
-    return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.used_labels), check
+    by_truth = calibrate(proba, training.used_labels, known)
+    chosen = chosen_classes(by_truth.held_out, fitted.scale.consensus, fitted.levels)
+    check = check_classes(by_truth.held_out, known.answers, chosen, at_random=by_truth.representative)
+    fitted = replace(fitted, calibration=by_truth.calibration)
+    return fitted, by_truth.calibration.apply(proba, training.used_labels), check
 
 
 def fit_results(
     training: TrainingSet,
-    fitted: FittedModel,
-    chunks: MemoryChunks,
-    found: FeaturesFit,
+    fitted: FittedAnnotators,
+    rounds: Any,
+    proba: Floats,
+    check: TruthCheck | None,
+    *,
     steepness: float,
-    objective: Floats,
-    converged: bool,
-) -> tuple[FittedAnnotators, FitResults]:
-    """What a fit with features found out about all of its examples and annotators, calibrated by known answers.
+    by_labels: Floats | None = None,
+    model_proba: Floats | None = None,
+) -> FitResults:
+    """What a fit found out about all of its examples and annotators, known answers being certain.
 
-    Examples that did not take part have the posterior of their labels and the final classifier.
+    Probabilities are of (n_examples, n_classes); those `by_labels` alone are the same if there is no classifier.
     """
-    labels, of_fit = training.labels, fitted.annotators
-    assert of_fit is not None
-    merit, used, others = of_fit.merit[training.active], training.used, training.others
-    without_model = replace(found.posterior, log_prior=np.log(np.maximum(of_fit.class_prior, _TINY)))
-    stated = chunks.gather(lambda chunk: of_fit.stated(chunk, found.posterior, merit))
-    by_labels_only = chunks.gather(lambda chunk: of_fit.stated(chunk, without_model, merit))
-    annotators, stated, check = calibrated(of_fit, stated, training)
-    proba = np.empty((len(labels), len(annotators.classes)))
-    by_labels, model_proba = np.empty_like(proba), np.empty_like(proba)
-    proba[used], by_labels[used], model_proba[used] = stated, by_labels_only, np.exp(chunks.gather(found.prior))
-    if len(others):
-        log_prior = fitted.log_prior(_safe_indexing(training.X, others))
-        model_proba[others] = np.exp(log_prior)
-        proba[others] = annotators.consensus(labels[others], log_prior).proba
-        by_labels[others] = annotators.proba(labels[others], calibrated=False)
-        unlabelled = labels.labels_per_example == 0
-        by_labels[unlabelled] = proba[unlabelled]
-    consensus = training.with_truth(annotators.as_consensus(labels.examples, proba))
-    results = replace(
-        annotators.results(labels).with_truth(labels, training.truth),
+    labels = training.labels
+    consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))
+    return replace(
+        fitted.results(labels).with_truth(labels, training.truth),
         n_examples=len(labels),
         consensus=consensus,
-        label_consensus=annotators.as_consensus(labels.examples, by_labels),
+        label_consensus=consensus if by_labels is None else fitted.as_consensus(labels.examples, by_labels),
         disagreement=training.disagreement,
         steepness=steepness,
-        objective=objective,
-        converged=converged,
+        objective=rounds.objective,
+        converged=rounds.converged,
         truth_check=check and check.beside(consensus.confidence[training.unknown]),
         model_proba=model_proba,
     )
-    return annotators, results

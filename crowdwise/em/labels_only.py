@@ -10,25 +10,28 @@ correlated errors this is the method of Dawid and Skene, to convergence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Floats, ratio
-from crowdwise._limits import CROWD_STRENGTH, FEW_COMPARED, LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
+from crowdwise._arrays import ROUNDING, Floats, ratio
+from crowdwise._limits import (
+    CROWD_STRENGTH,
+    ENOUGH_EXAMPLES,
+    FEW_COMPARED,
+    LABEL_ROUNDS,
+    LEAST_MERIT,
+    MOST_LABEL_ROUNDS,
+    START_POWER,
+    USUAL_CORRELATION,
+)
 from crowdwise._progress import Report
+from crowdwise.em.common_errors import correlation_of, residual_sums
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior, shares_of
-from crowdwise.em.residual_correlation import correlation_of, residual_sums
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
-
-# Examples that are enough for the correlation of residuals.
-_ENOUGH = 20_000
-# Rounds at most, where they go on to convergence.
-_MOST_ROUNDS = 1000
-# Shares below this are nothing but rounding.
-_NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class LabelsOnlyFit:
     """What labels show without features."""
 
     posterior: Posterior  # of labels and class frequencies
-    given: Floats  # (n_classes,): what the votes for each class count together
+    class_counts: Floats  # (n_classes,): what the votes for each class count together
     n_compared: float  # of votes with those of others on the same example, and how often they agree
     n_agreed: float
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
@@ -52,37 +55,21 @@ class LabelsOnlyFit:
     change: float
 
     @property
-    def n_labels(self) -> float:
-        """What all labels count together."""
-        return float(self.given.sum())
-
-    @property
-    def n_annotators(self) -> float:
-        """How many annotators there are, those who share a vote being one."""
-        return float(self.vote_weight.sum())
-
-    @property
-    def annotators(self) -> Annotators:
-        return self.posterior.annotators
-
-    @property
     def class_prior(self) -> Floats:
         assert not callable(self.posterior.log_prior)
         return np.exp(self.posterior.log_prior)
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
+def merit_weighted_shares(counting: Counting, merit: Floats) -> OfChunk:
     """The first soft classes: shares of votes weighted by the merit of their annotators, to a power."""
 
-    counting: Counting
-    merit: Floats  # (n_annotators,)
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        weight = self.counting.label_weights(chunk) * self.merit[chunk.labels.annotator_index]
-        votes = self.counting.weighted_votes(chunk, weight)
+    def shares(chunk: Chunk) -> Floats:
+        weight = counting.label_weights(chunk) * merit[chunk.labels.annotator_index]
+        votes = counting.weighted_votes(chunk, weight)
         votes **= START_POWER  # of shares it would be the same
         return shares_of(votes, votes @ np.ones(votes.shape[1]))
+
+    return shares
 
 
 def fit_labels(
@@ -95,27 +82,30 @@ def fit_labels(
     report: Report | None = None,
 ) -> LabelsOnlyFit:
     """Estimate annotators and classes in rounds; by default in few, or to convergence if errors are independent."""
-    answers, vote_weight = chunks.total(lambda chunk: _answers(chunk, counting)), vote_weights(chunks, counting)
-    usual, given = usual_answers(answers, vote_weight), answers.sum(axis=0)
+    answers = chunks.total(lambda chunk: _answers(chunk, counting))
+    vote_weight = vote_weights(chunks, counting, answers.sum(axis=1))
+    usual, class_counts = usual_answers(answers, vote_weight), answers.sum(axis=0)
     first = chunks.total(lambda chunk: _first_sums(chunk, counting, usual))
     merit, comparable = annotator_merit(first, vote_weight)
-    compared = compared_share(first.compared, answers.sum(axis=1), counting)
-    warn_if_few_compared(first.compared, given, counting)
-    begin = counting.vote_shares if counting.independent else Start(counting, merit)
+    compared = first.compared / np.maximum(answers.sum(axis=1), np.finfo(np.float64).tiny)
+    if counting.independent:  # one such label is enough for all to count, as in the method of Dawid and Skene
+        warn_if_few_compared(float(first.compared.sum() / class_counts.sum()))
+        compared = (compared > 0).astype(np.float64)
+    begin = counting.vote_shares if counting.independent else merit_weighted_shares(counting, merit)
     votes = None if counting.independent else tally(chunks, counting, counting.vote_shares)
     sums, anchor, residual = tally(chunks, counting, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
-    step = max(1, -(-int(first.n_examples) // _ENOUGH))
+    step = max(1, -(-int(first.n_examples) // ENOUGH_EXAMPLES))
     objective, change = list[float](), np.inf
-    most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
+    most = max_rounds or (MOST_LABEL_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
         counts = used.counts
         if not compared.all():  # nothing shows how good some annotators are
             counts = np.where(compared[:, np.newaxis, np.newaxis] > 0, counts, 0.0)
-        annotators = Annotators.of_counts(counts, model, vote_weight, given, compared)
+        annotators = Annotators.of_counts(counts, model, vote_weight, class_counts, compared)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
-        last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
+        last, sums = sums, chunks.total(partial(_round_sums, posterior, anchor, step))
         log_prior = float(vote_weight @ model.log_prior(annotators.confusion, annotators.crowd))
         objective.append(sums.objective + log_prior)
         change = float(np.abs(sums.counts - last.counts).sum() / max(2 * sums.counts.sum(), np.finfo(np.float64).tiny))
@@ -124,36 +114,32 @@ def fit_labels(
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
-        posterior, given, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, vote_weight,
-        comparable,
-        *correlation_of(residual), last_anchor, votes, np.array(objective), change <= tol or max_rounds is None, change,
+        posterior, class_counts, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, vote_weight,
+        comparable, *correlation_of(residual), last_anchor, votes, np.array(objective),
+        change <= tol or max_rounds is None, change,
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _RoundSums:
-    """What a round needs of a chunk: the E-step, and sums over what it gives."""
+def _round_sums(posterior: Posterior, anchor: float, step: int, chunk: Chunk) -> Sums:
+    """What a round needs of a chunk: the E-step, and sums over what it gives.
 
-    posterior: Posterior
-    anchor: float
-    step: int  # every so many examples are enough for the correlation of residuals
-
-    def __call__(self, chunk: Chunk) -> Sums:
-        counting, weight = self.posterior.counting, chunk.weight
-        proba, evidence = self.posterior(chunk)
-        value = float(weight @ evidence)
-        if self.anchor:
-            joint = self.posterior.prior(chunk) + self.posterior.log_likelihood(chunk)
-            by_votes = np.einsum("ik,ik->i", counting.vote_shares(chunk), joint)
-            value = (1 - self.anchor) * value + self.anchor * float(weight @ by_votes)
-        of_classes = of_levels = Sums(product=0.0, scale=0.0, square=0.0)
-        if not counting.independent:
-            given = chunk, counting, proba, self.posterior.annotators.labels, weight, self.step
-            of_classes = of_levels = residual_sums(*given)
-            if counting.levels is not None:
-                of_levels = residual_sums(*given, counting.levels)
-        tallied = vars(_tally(chunk, counting.judged(chunk), proba))
-        return Sums(**tallied, objective=value, of_classes=of_classes, of_levels=of_levels)
+    Every `step` examples are enough for the correlation of residuals.
+    """
+    counting, weight = posterior.counting, chunk.weight
+    proba, evidence = posterior(chunk)
+    objective = float(weight @ evidence)
+    if anchor:
+        joint = posterior.prior(chunk) + posterior.log_likelihood(chunk)
+        by_votes = np.einsum("ik,ik->i", counting.vote_shares(chunk), joint)
+        objective = (1 - anchor) * objective + anchor * float(weight @ by_votes)
+    of_classes = of_levels = Sums(product=0.0, scale=0.0, square=0.0)
+    if not counting.independent:
+        residuals = partial(residual_sums, chunk, counting, proba, posterior.annotators.labels, weight, step)
+        of_classes = of_levels = residuals()
+        if counting.levels is not None:
+            of_levels = residuals(counting.levels)
+    tallied = vars(_tally(chunk, counting.judged(chunk), proba))
+    return Sums(**tallied, objective=objective, of_classes=of_classes, of_levels=of_levels)
 
 
 def tally(chunks: Chunks, counting: Counting, posterior_of: OfChunk, *, with_classifier: bool = False) -> Sums:
@@ -191,23 +177,21 @@ def _answers(chunk: Chunk, counting: Counting) -> Floats:
     return answers.reshape(-1, n_classes)
 
 
-def vote_weights(chunks: Chunks, counting: Counting) -> Floats:
-    """The mean share of a vote that the labels of each annotator have.
+def vote_weights(chunks: Chunks, counting: Counting, votes: Floats) -> Floats:
+    """The mean share of a vote that the labels of each annotator have; `votes` is what they count together.
 
-    An annotator is estimated from the labels that they gave, whatever these count in the crowd: copies are then the
+    An annotator is estimated from all labels that they gave, whatever these count in the crowd: copies are then the
     same as the annotator once.
     """
-    n_labels, counted = chunks.total(lambda chunk: _labels_and_votes(chunk, counting))
-    return ratio(counted, n_labels, 1.0)
-
-
-def _labels_and_votes(chunk: Chunk, counting: Counting) -> Floats:
-    """How many labels each annotator gave, and what they count, of shape (2, n_annotators)."""
-    weight = np.repeat(chunk.weight, chunk.labels.labels_per_example)
-    n_labels = chunk.labels._sum_per_annotator(weight)
     if not len(counting.sharing):
-        return np.stack([n_labels, n_labels])
-    return np.stack([n_labels, chunk.labels._sum_per_annotator(weight * counting.label_weights(chunk))])
+        return np.ones(len(votes))
+    n_labels = chunks.total(_labels_per_annotator)
+    return ratio(votes, n_labels, 1.0)
+
+
+def _labels_per_annotator(chunk: Chunk) -> Floats:
+    labels = chunk.labels
+    return labels._sum_per_annotator(np.repeat(chunk.weight, labels.labels_per_example))
 
 
 def usual_answers(answers: Floats, vote_weight: Floats) -> Floats:
@@ -223,16 +207,16 @@ def _first_sums(chunk: Chunk, counting: Counting, usual: Floats) -> Sums:
     votes, n_votes, n_labels = counting.votes(chunk), counting.n_votes(chunk), chunk.labels.labels_per_example
     agreeing = copies.select(labels.values[copies.left] == labels.values[copies.right])
     others, same = np.repeat(n_votes, n_labels), votes.ravel().take(counting.places(chunk))
-    for heard, shared in ((others, copies), (same, agreeing)):
-        heard -= of_label
-        heard -= shared.sums(of_label)
-        np.maximum(heard, 0.0, out=heard)
+    for votes_of_others, shared in ((others, copies), (same, agreeing)):
+        votes_of_others -= of_label
+        votes_of_others -= shared.sums(of_label)
+        np.maximum(votes_of_others, 0.0, out=votes_of_others)
     chance = np.clip(_same_by_chance(chunk, counting, usual), 0.0, others)
     counted = np.repeat(chunk.weight, n_labels) * of_label
-    compared = labels._sum_per_annotator(np.where(others > _NOTHING, counted, 0.0))
+    compared = labels._sum_per_annotator(np.where(others > ROUNDING, counted, 0.0))
     counted /= np.repeat(np.maximum(n_votes, np.finfo(np.float64).tiny), n_labels)
-    for heard in (others, same, chance):
-        heard *= counted
+    for votes_of_others in (others, same, chance):
+        votes_of_others *= counted
     return Sums(
         n_examples=len(chunk),
         compared=compared,
@@ -245,28 +229,18 @@ def _first_sums(chunk: Chunk, counting: Counting, usual: Floats) -> Sums:
 def _same_by_chance(chunk: Chunk, counting: Counting, usual: Floats) -> Floats:
     """For every label, votes of others, copies apart, that would be the same if each gave their usual answers."""
     labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)
-    who = labels.annotator_index
+    annotator = labels.annotator_index
     expected: Floats = (labels._as_sparse(of_label) @ usual).ravel().take(counting.places(chunk))
-    expected -= of_label * usual[who, labels.values]
+    expected -= of_label * usual[annotator, labels.values]
     if len(copies.left):
         for k in range(counting.n_classes):
-            expected -= np.where(labels.values == k, copies.sums(of_label * usual[who, k]), 0.0)
+            expected -= np.where(labels.values == k, copies.sums(of_label * usual[annotator, k]), 0.0)
     return expected
 
 
-def compared_share(compared: Floats, counted: Floats, counting: Counting) -> Floats:
-    """The share of each annotator's labels that are on examples which others labelled too.
-
-    If errors are independent, one such label is enough for all of them to count, as in the method of Dawid and Skene.
-    """
-    share = compared / np.maximum(counted, np.finfo(np.float64).tiny)
-    return (share > 0).astype(np.float64) if counting.independent else share
-
-
-def warn_if_few_compared(compared: Floats, given: Floats, counting: Counting) -> None:
+def warn_if_few_compared(share: float) -> None:
     """Warn if errors are taken to be independent and few labels can show how good annotators are."""
-    share = float(compared.sum() / given.sum())
-    if counting.independent and 0 < share < FEW_COMPARED:
+    if 0 < share < FEW_COMPARED:
         warn(
             f"only {100 * share:.0f}% of the labels are on examples that two annotators labelled: with "
             "errors_in_common=False the other labels may be overruled by nothing but the frequency of classes. Use the "
@@ -284,12 +258,12 @@ def annotator_merit(sums: Sums, vote_weight: Floats) -> tuple[Floats, bool]:
     """
     comparable = bool(sums.compared.sum() > 0)
     by_chance = float(sums.chance.sum() / max(sums.seen.sum(), np.finfo(np.float64).tiny))
-    beyond, possible = sums.agreed - sums.chance, (1 - by_chance) * sums.seen
-    if possible.sum() <= _NOTHING * sums.compared.sum():
-        return np.ones(len(beyond)), comparable
-    mean = max(float(beyond.sum() / possible.sum()), LEAST_MERIT)
+    above_chance, possible = sums.agreed - sums.chance, (1 - by_chance) * sums.seen
+    if possible.sum() <= ROUNDING * sums.compared.sum():
+        return np.ones(len(above_chance)), comparable
+    mean = max(float(above_chance.sum() / possible.sum()), LEAST_MERIT)
     more = vote_weight * (1 - by_chance) / mean**2
-    return np.maximum((beyond + more * mean) / (possible + more), LEAST_MERIT), comparable
+    return np.maximum((above_chance + more * mean) / (possible + more), LEAST_MERIT), comparable
 
 
 def warn_if_not_converged(fit: Any, tol: float) -> None:

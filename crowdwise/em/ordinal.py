@@ -11,19 +11,21 @@ is an exponential family: the best shift and width are unique, and found by Newt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
-from crowdwise._arrays import Floats
+from crowdwise._arrays import ROUNDING, Floats
 from crowdwise._checks import check_number
-from crowdwise.em.confusion import with_assumed
+from crowdwise.em.confusion import Abstaining, AnnotatorModel, check_annotator_model, with_assumed
+from crowdwise.labels.crowd_labels import CrowdLabels
 
-# Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.
-_MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-12
+# Newton's steps are halved at most so often; they end when one promises to gain nothing but rounding.
+_MOST_STEPS, _MOST_HALVINGS = 100, 40
 # Labels that are added to every row of the crowd's matrix, as if only the distance from the truth counted.
-_ALIKE = 200.0
+_LABELS_BY_DISTANCE = 200.0
 # Smaller than this, relative to the other, is a direction in which nothing is known.
 _SINGULAR = 1e-14
 
@@ -63,9 +65,9 @@ class Ordinal:
             if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all() or len(set(self.levels)) < len(levels):
                 raise ValueError(f"levels must be finite numbers, all different; got {self.levels!r}.")
 
-    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
+    def crowd(self, counts: Floats, class_counts: Floats | None = None) -> Floats:
         """The matrix of all labels together, drawn towards one in which only the distance from the truth counts."""
-        return drawn_to_distances(with_assumed(counts.sum(axis=0), given))
+        return drawn_to_distances(with_assumed(counts.sum(axis=0), class_counts))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -96,7 +98,7 @@ def drawn_to_distances(counts: Floats) -> Floats:
     seen = np.bincount(apart.ravel(), counts.ravel()) + 1.0 / n_classes
     possible = np.bincount(apart.ravel(), np.repeat(counts.sum(axis=1), n_classes)) + 1.0
     by_distance = (seen / possible)[apart]
-    rows = counts + _ALIKE * by_distance / by_distance.sum(axis=1, keepdims=True)
+    rows = counts + _LABELS_BY_DISTANCE * by_distance / by_distance.sum(axis=1, keepdims=True)
     return rows / rows.sum(axis=1, keepdims=True)
 
 
@@ -107,15 +109,15 @@ def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
     `powers` of (4, n_classes, n_classes) are the distances of the label from the truth, to the power of 1, 2, 3 and 4.
     """
     total, features = counts.sum(axis=-1), powers[:2]
-    wanted = np.einsum("nkc,fkc->nf", counts, features)
+    observed = np.einsum("nkc,fkc->nf", counts, features)
     tilt = np.zeros((len(counts), 2))
     log_confusion = _normal(base)
     value = np.einsum("nkc,nkc->n", counts, log_confusion)
     for _ in range(_MOST_STEPS):
         expected, information = _derivatives(np.exp(log_confusion), total, powers)
-        gradient = wanted - expected
+        gradient = observed - expected
         step = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
-        if (np.einsum("nf,nf->n", gradient, step) <= _ENOUGH * (1 + total.sum(axis=1))).all():
+        if (np.einsum("nf,nf->n", gradient, step) <= ROUNDING * (1 + total.sum(axis=1))).all():
             # The last step is too small to be seen in the likelihood, and doubles the number of right digits.
             return _normal(base + np.einsum("nf,fkc->nkc", tilt + step, features))
         for _ in range(_MOST_HALVINGS):
@@ -148,3 +150,43 @@ def _normal(log_weights: Floats) -> Floats:
     """Logarithms of rows scaled to be probabilities."""
     shifted = log_weights - log_weights.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def uses_abstentions(labels: CrowdLabels) -> bool:
+    """Whether abstaining is an answer of annotators, and someone abstained."""
+    return labels.informative_abstentions and labels.n_abstentions > 0
+
+
+def model_of_annotators(annotator_model: Any, labels: CrowdLabels) -> AnnotatorModel:
+    """The model of annotators that was asked for, with the levels of the labels; by default `Shared`."""
+    model = check_annotator_model(annotator_model)
+    if labels.levels is not None and isinstance(model, Ordinal) and model.levels is None:
+        model = replace(model, levels=tuple(labels.levels.tolist()))
+    return Abstaining(model) if uses_abstentions(labels) else model
+
+
+def level_scores(confusion: Floats, class_prior: Floats, levels: Floats) -> tuple[Floats, Floats, Floats]:
+    """Three numbers per annotator: offset, spread and rank correlation; NaN for annotators without labels.
+
+    The offset is how far labels are above the truth on average, the spread the standard deviation around that, both in
+    the unit of the levels; the rank correlation is Spearman's, of label and truth, and 0 if all labels are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.em.ordinal import level_scores
+    >>> lenient = np.array([[[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]])
+    >>> scores = level_scores(lenient, np.array([0.5, 0.5, 0.0]), np.array([1.0, 2.0, 3.0]))
+    >>> [score.round(4).tolist() for score in scores]
+    [[0.75], [0.433], [0.5774]]
+    """
+    joint = class_prior[:, np.newaxis] * confusion
+    above = levels - levels[:, np.newaxis]
+    offset = np.einsum("lkc,kc->l", joint, above)
+    spread = np.sqrt(np.einsum("lkc,lkc->l", joint, (above - offset[:, np.newaxis, np.newaxis]) ** 2))
+    label = joint.sum(axis=1)
+    ranks = [np.cumsum(share, axis=-1) - share / 2 - 0.5 for share in (class_prior, label)]
+    together = np.einsum("lkc,k,lc->l", joint, *ranks)
+    squares = (class_prior @ ranks[0] ** 2) * np.einsum("lc,lc->l", label, ranks[1] ** 2)
+    correlation = np.divide(together, np.sqrt(squares), out=0.0 * offset, where=squares > _SINGULAR**2)
+    return offset, spread, correlation

@@ -137,7 +137,7 @@ class Annotators:
         counts: Floats,
         model: AnnotatorModel,
         vote_weight: Floats,
-        given: Floats | None = None,
+        class_counts: Floats | None = None,
         compared: Floats | None = None,
         *,
         with_classifier: bool = False,
@@ -145,12 +145,12 @@ class Annotators:
         """Estimated from how often each gave every answer to examples of every class.
 
         `vote_weight` is the mean share of a vote that the labels of each have: it counts in the crowd's matrix, not in
-        that of the annotator. `given` is how often each class was given, if counts are of some labels only; `compared`
-        the share of each annotator's labels that can be compared with those of others. As to the rest they answer as
-        the crowd does, or as those who are drawn towards it if a classifier can judge them; unless the model does that
-        by itself.
+        that of the annotator. `class_counts` is how often each class was given, if counts are of some labels only;
+        `compared` the share of each annotator's labels that can be compared with those of others. As to the rest they
+        answer as the crowd does, or as those who are drawn towards it if a classifier can judge them; unless the model
+        does that by itself.
         """
-        crowd = model.crowd(counts, given)
+        crowd = model.crowd(counts, class_counts)
         counts = counts / vote_weight[:, np.newaxis, np.newaxis]
         confusion = model.estimate(counts, crowd)
         if compared is None or (compared == 1).all():

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from crowdwise._arrays import Floats, FrozenArrays
-from crowdwise._limits import CROWD_STRENGTH, SLOPE_SPREAD
+from crowdwise._limits import CROWD_STRENGTH, MOST_LABEL_ROUNDS, SLOPE_SPREAD
 from crowdwise._progress import Report
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
@@ -101,18 +101,19 @@ class Raters(FrozenArrays):
 
     def true_ratings(self, labels: CrowdLabels) -> tuple[Floats, Floats]:
         """How much every true rating is above the mean, and the variance of that."""
-        who = labels.annotator_index
+        annotator = labels.annotator_index
         weight = self.slope / self.error**2
-        precision = 1 / self.variance + labels._sum_per_example((weight * self.slope)[who])
-        return labels._sum_per_example(weight[who] * self._residual(labels)) / precision, 1 / precision
+        precision = 1 / self.variance + labels._sum_per_example((weight * self.slope)[annotator])
+        return labels._sum_per_example(weight[annotator] * self._residual(labels)) / precision, 1 / precision
 
     def by_others(self, labels: CrowdLabels) -> tuple[Floats, Floats]:
         """The same for every label, by the other annotators of its example."""
-        who, example = labels.annotator_index, labels.example_index
+        annotator, example = labels.annotator_index, labels.example_index
         above, variance = self.true_ratings(labels)
         weight = self.slope / self.error**2
-        precision = 1 / variance[example] - (weight * self.slope)[who]
-        return (above[example] / variance[example] - weight[who] * self._residual(labels)) / precision, 1 / precision
+        precision = 1 / variance[example] - (weight * self.slope)[annotator]
+        of_label = weight[annotator] * self._residual(labels)
+        return (above[example] / variance[example] - of_label) / precision, 1 / precision
 
     def error_interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """The interval of each annotator's `error`, by a scaled chi-squared distribution."""
@@ -149,9 +150,9 @@ def rating_results(training: TrainingSet, raters: Raters) -> FitResults:
     label, std = raters.consensus(labels)
     check, known = None, training.known
     if known is not None:
-        at = np.flatnonzero(training.used)[known.at]
-        fold = folds_of_truths((label[at] - known.answers) ** 2)
-        temperature, check = calibrate_ratings(label[at], std[at], known.answers, fold)
+        rows = np.flatnonzero(training.used)[known.at]
+        fold = folds_of_truths((label[rows] - known.answers) ** 2)
+        temperature, check = calibrate_ratings(label[rows], std[rows], known.answers, fold)
         std = std * temperature**-0.5
     consensus = training.with_truth(RatingConsensus(labels.examples, label, std))
     per_example = labels.labels_per_example
@@ -179,7 +180,7 @@ def rating_results(training: TrainingSet, raters: Raters) -> FitResults:
 
 
 def fit_ratings(
-    labels: CrowdLabels, *, max_rounds: int = 1000, tol: float = 1e-5, report: Report | None = None
+    labels: CrowdLabels, *, max_rounds: int | None = None, tol: float = 1e-5, report: Report | None = None
 ) -> Raters:
     """Estimate true ratings and annotators together.
 
@@ -191,7 +192,7 @@ def fit_ratings(
     before = raters.consensus(standard)[0]
     objective: list[float] = []
     change = np.inf
-    while change > tol and len(objective) < max_rounds:
+    while change > tol and len(objective) < (max_rounds or MOST_LABEL_ROUNDS):
         objective.append(_log_likelihood(raters, standard) - np.log(unit))
         raters = _regressed(raters, standard)
         now = raters.consensus(standard)[0]
@@ -254,7 +255,7 @@ def _regressed(raters: Raters, labels: CrowdLabels) -> Raters:
     Offsets have a normal distribution around 0 whose variance is estimated, slopes around 1 with `SLOPE_SPREAD`;
     the variance of errors is that of `CROWD_STRENGTH` more ratings of the crowd's.
     """
-    who, example = labels.annotator_index, labels.example_index
+    annotator, example = labels.annotator_index, labels.example_index
     above, variance = raters.true_ratings(labels)
     value = labels.values - raters.mean
     squared = above**2 + variance
@@ -269,7 +270,8 @@ def _regressed(raters: Raters, labels: CrowdLabels) -> Raters:
     determinant = to_offset * to_slope - both**2
     offset = (sums * to_slope - products * both) / determinant
     slope = (products * to_offset - sums * both) / determinant
-    squares = (value - offset[who] - slope[who] * above[example]) ** 2 + slope[who] ** 2 * variance[example]
+    of_slope = slope[annotator]
+    squares = (value - offset[annotator] - of_slope * above[example]) ** 2 + of_slope**2 * variance[example]
     crowd = max(float(squares.mean()), _LEAST)
     error = (labels._sum_per_annotator(squares) + CROWD_STRENGTH * crowd) / (raters.n_labels + CROWD_STRENGTH)
     # Offset and slope are relative to those of the crowd.
@@ -290,10 +292,10 @@ def _regressed(raters: Raters, labels: CrowdLabels) -> Raters:
 
 def _with_intervals(raters: Raters, labels: CrowdLabels) -> Raters:
     """How surely annotators are known: by each one's ratings given what the others know of these examples."""
-    who = labels.annotator_index
+    annotator = labels.annotator_index
     others, variance = raters.by_others(labels)
     noise = raters.error**2
-    total = noise[who] + raters.slope[who] ** 2 * variance
+    total = noise[annotator] + raters.slope[annotator] ** 2 * variance
     to_offset = labels._sum_per_annotator(1 / total) + 1 / raters.offset_variance
     both = labels._sum_per_annotator(others / total)
     to_slope = labels._sum_per_annotator((others**2) / total) + 1 / SLOPE_SPREAD**2
@@ -301,7 +303,7 @@ def _with_intervals(raters: Raters, labels: CrowdLabels) -> Raters:
     freedom = noise**2 * labels._sum_per_annotator(1 / total**2) + CROWD_STRENGTH
     difference, number = labels.values - raters.mean - others, np.maximum(raters.n_labels, 1)
     mean = labels._sum_per_annotator(difference) / number
-    spread = np.sqrt(labels._sum_per_annotator((difference - mean[who]) ** 2) / np.maximum(number - 1, 1))
+    spread = np.sqrt(labels._sum_per_annotator((difference - mean[annotator]) ** 2) / np.maximum(number - 1, 1))
     return replace(
         raters,
         offset_std=np.sqrt(to_slope / determinant),

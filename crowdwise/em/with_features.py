@@ -11,29 +11,41 @@ How much every example and every class counts in a round is sample weight, easin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Bools, Floats
-from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, FEATURE_ROUNDS
+from crowdwise._checks import check_choice, check_number, check_rounds
+from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, FEATURE_ROUNDS, SHARES_RIGHT
 from crowdwise._progress import Report
-from crowdwise.em.confusion import AnnotatorModel
+from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.fitted import FittedAnnotators, calibrated, fit_results, fitted_annotators
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally, warn_if_not_converged
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.probabilities import Scaling, best_temperature, expectation, fit_scaling, log_softmax
+from crowdwise.results.fit_results import FitResults
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, Stored
+from crowdwise.training_set import TrainingSet
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, checked_weights
 
-# Shares of labels that are tried as right beyond guessing.
-_SHARES_RIGHT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+def check_settings(estimator: Any) -> None:
+    """Raise if a setting that all models with rounds of labels and features share makes no sense."""
+    check_number("steepness", estimator.steepness)
+    check_choice("errors_in_common", estimator.errors_in_common, (True, False))
+    check_rounds(estimator.max_rounds, estimator.tol)
+    check_annotator_model(estimator.annotator_model)
+    check_curriculum(estimator.curriculum)
 
 
-def curriculum_of(given: Curriculum | None, steepness: float) -> Curriculum:
-    """The curriculum given, checked; a fixed one if it only mixes weights that are one for all."""
-    curriculum = check_curriculum(given)
+def curriculum_of(curriculum: Curriculum | None, steepness: float) -> Curriculum:
+    """The curriculum, checked; a fixed one if it only mixes weights that are one for all."""
+    curriculum = check_curriculum(curriculum)
     return Fixed() if steepness == 0 and curriculum.is_mixture else curriculum
 
 
@@ -52,22 +64,6 @@ class SoftTargets:
         counted = self.posterior * self.class_weight
         total = counted.sum(axis=1)
         return counted / total[:, np.newaxis], self.weight * total
-
-
-@dataclass(frozen=True, eq=False)
-class Weighting:
-    """The weights of one round."""
-
-    easiness_of: OfChunk  # weights by disagreement
-    share: float = 1.0  # of easiness; the rest is one for all
-    of_rows: Floats | None = None  # (n_examples,): of a curriculum that ranks all, found by position
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        """How much each example of a chunk counts."""
-        if self.of_rows is not None:
-            return self.of_rows[Stored("position")(chunk)] * chunk.weight
-        easiness = self.easiness_of(chunk)
-        return chunk.weight * (easiness if self.share == 1 else self.share * easiness + (1 - self.share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +93,16 @@ class RoundWeights:
     curriculum: Curriculum = field(default_factory=Fixed)  # how the weights change
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))  # for curricula that draw
     n_rounds: int = field(default=0, init=False)
-    current: Weighting = field(init=False)
+    weight_of: OfChunk = field(init=False)  # how much each example of a chunk counts in the current round
 
     def __post_init__(self) -> None:
-        self.current = Weighting(self.easiness_of)
+        self._mix(1.0)
 
     def advance(self, posterior_of: OfChunk, log_prior_of: OfChunk | None) -> None:
         """Go on to the weights of the next round, by the consensus and what a classifier predicted, if there is one."""
         self.n_rounds += 1
         if self.curriculum.is_mixture:
-            self.current = Weighting(self.easiness_of, self.curriculum.share(self.n_rounds, self.rng))
+            self._mix(self.curriculum.share(self.n_rounds, self.rng))
             return
         assert isinstance(self.chunks, MemoryChunks)
         posterior, easiness = self.chunks.gather(posterior_of), self.chunks.gather(self.easiness_of)
@@ -115,18 +111,23 @@ class RoundWeights:
             losses = -np.einsum("ik,ik->i", posterior, self.chunks.gather(log_prior_of))
         weight = checked_weights(self._ranked(posterior, easiness, counts, losses), self.curriculum).copy()
         weight[self.chunks.gather(_has_truth)] = 1.0  # examples whose class is known are never left out
-        self.current = Weighting(self.easiness_of, of_rows=weight)
+        self.weight_of = lambda chunk: weight[Stored("position")(chunk)] * chunk.weight
+
+    def _mix(self, share: float) -> None:
+        """Let easiness count by its share, the rest being one for all."""
+        easiness_of, rest = self.easiness_of, 1 - share
+        self.weight_of = lambda chunk: chunk.weight * (share * easiness_of(chunk) + rest)
 
     def targets(self, posterior_of: OfChunk) -> Targets:
         """What is fitted to a consensus with the current weights."""
-        current = self.current
+        weight_of = self.weight_of
         if not isinstance(self.class_weight, str):
-            return Targets(posterior_of, current, self.class_weight)
-        mass = self.chunks.total(lambda chunk: current(chunk) @ posterior_of(chunk))
-        n_used = self.chunks.total(lambda chunk: float(chunk.weight @ (current(chunk) > 0)))
+            return Targets(posterior_of, weight_of, self.class_weight)
+        mass = self.chunks.total(lambda chunk: weight_of(chunk) @ posterior_of(chunk))
+        n_used = self.chunks.total(lambda chunk: float(chunk.weight @ (weight_of(chunk) > 0)))
         balanced = class_weights(self.class_weight, mass[np.newaxis], np.ones(1))
         # No class is blown up from less than one example.
-        return Targets(posterior_of, current, np.minimum(balanced, n_used / len(mass)))
+        return Targets(posterior_of, weight_of, np.minimum(balanced, n_used / len(mass)))
 
     def settled(self, tol: float) -> bool:
         """Whether later rounds may be taken to have the weights of the last; else two equal rounds mean nothing."""
@@ -138,8 +139,8 @@ class RoundWeights:
         # Under one threshold for all, a rare class would stay outside until the model has forgotten it.
         weights, likeliest = np.empty_like(easiness), posterior.argmax(axis=1)
         for k in np.unique(likeliest):
-            own = likeliest == k
-            weights[own] = self.curriculum.weights(self.n_rounds, easiness[own], losses[own], self.rng, counts[own])
+            rows = likeliest == k
+            weights[rows] = self.curriculum.weights(self.n_rounds, easiness[rows], losses[rows], self.rng, counts[rows])
         return weights
 
 
@@ -155,46 +156,44 @@ class OutOfFold(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Prior:
+def vote_shares(counting: Counting) -> OfChunk:
+    """Shares of the votes, known classes being certain."""
+    return lambda chunk: with_truth(counting.vote_shares(chunk), chunk)
+
+
+def soft_consensus(posterior: Posterior) -> OfChunk:
+    """The probabilities of a posterior, known classes being certain."""
+    return lambda chunk: with_truth(posterior(chunk)[0], chunk)
+
+
+def _log_proba(scores_of: OfChunk, scaling: Scaling) -> OfChunk:
     """The classifier's part of a posterior: logarithms of its probabilities."""
-
-    scores_of: OfChunk
-    scaling: Scaling
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        return self.scaling.log_proba(self.scores_of(chunk))
+    return lambda chunk: scaling.log_proba(scores_of(chunk))
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """The first consensus: a classifier of the vote shares, times smoothed votes."""
+def _first_consensus(counting: Counting, log_prior: OfChunk) -> OfChunk:
+    """A classifier of the vote shares, times smoothed votes."""
 
-    counting: Counting
-    prior: Prior
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        votes = self.counting.votes(chunk)
+    def consensus(chunk: Chunk) -> Floats:
+        votes = counting.votes(chunk)
         smoothed = (votes + 1 / votes.shape[1]) / (votes.sum(axis=1, keepdims=True) + 1)
-        return np.exp(log_softmax(self.prior(chunk) + np.log(smoothed)))
+        return np.exp(log_softmax(log_prior(chunk) + np.log(smoothed)))
+
+    return consensus
 
 
-@dataclass(frozen=True, eq=False)
-class _OnlyVotes:
+def _judging_only_votes(counting: Counting, consensus: OfChunk, confusion: Floats, log_prior: OfChunk) -> OfChunk:
     """A consensus in which the posterior of an example's only vote is that of one matrix for all and a classifier."""
 
-    counting: Counting
-    consensus: OfChunk  # of examples with more votes
-    confusion: Floats  # (n_classes, n_classes)
-    prior: Prior
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        posterior, only = self.consensus(chunk), _is_only_vote(self.counting, chunk)
+    def judging(chunk: Chunk) -> Floats:
+        posterior, only = consensus(chunk), _is_only_vote(counting, chunk)
         if not only.any():
             return posterior
-        of_vote = np.log(np.maximum(self.counting.votes(chunk) @ self.confusion.T, np.finfo(np.float64).tiny))
-        by_both = with_truth(expectation(self.prior(chunk), of_vote)[0], chunk)
+        of_vote = np.log(np.maximum(counting.votes(chunk) @ confusion.T, np.finfo(np.float64).tiny))
+        by_both = with_truth(expectation(log_prior(chunk), of_vote)[0], chunk)
         return np.where(only[:, np.newaxis], by_both, posterior)
+
+    return judging
 
 
 def _is_only_vote(counting: Counting, chunk: Chunk) -> Bools:
@@ -217,18 +216,18 @@ def only_votes(
     if not only.any():
         return consensus
     votes, scores, weight = counting.votes(sample)[only], scores_of(sample)[only], sample.weight[only]
-    frequency = labels_fit.given / labels_fit.n_labels
+    frequency = labels_fit.class_counts / labels_fit.class_counts.sum()
     chance, seen, agreed = float(frequency @ frequency), labels_fit.n_compared, labels_fit.n_agreed
-    right = np.array(_SHARES_RIGHT)
+    right = np.array(SHARES_RIGHT)
     agree = chance + (1 - chance) * right**2
     of_others = agreed * np.log(agree) + (seen - agreed) * np.log(np.maximum(1 - agree, np.finfo(np.float64).tiny))
     of_others += ASSUMED_LABELS * (ASSUMED_RIGHT * np.log(right) + (1 - ASSUMED_RIGHT) * np.log(1 - right))
     confusion = (
         right[:, np.newaxis, np.newaxis] * np.eye(len(frequency)) + np.outer(1 - right, frequency)[:, np.newaxis]
     )
-    of_votes = [np.log(np.maximum(votes @ one.T, np.finfo(np.float64).tiny)) for one in confusion]
+    of_votes = [np.log(np.maximum(votes @ matrix.T, np.finfo(np.float64).tiny)) for matrix in confusion]
     # No scaling makes a vote more probable than its most probable class does: most shares need no fit.
-    most = of_others + [weight @ one.max(axis=1) for one in of_votes]
+    most = of_others + [weight @ logarithms.max(axis=1) for logarithms in of_votes]
     best, judging = -np.inf, consensus
     for k in np.argsort(-most, kind="stable").tolist():
         if most[k] <= best:
@@ -236,28 +235,9 @@ def only_votes(
         scaling = fit_scaling(scores, of_votes[k], weight, offsets=offsets)
         evidence = of_others[k] + float(weight @ expectation(scaling.log_proba(scores), of_votes[k])[1])
         if evidence > best:
-            best, judging = evidence, _OnlyVotes(counting, consensus, confusion[k], Prior(scores_of, scaling))
+            best, log_prior = evidence, _log_proba(scores_of, scaling)
+            judging = _judging_only_votes(counting, consensus, confusion[k], log_prior)
     return judging
-
-
-@dataclass(frozen=True, eq=False)
-class VoteShares:
-    """Shares of the votes, known classes being certain."""
-
-    counting: Counting
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        return with_truth(self.counting.vote_shares(chunk), chunk)
-
-
-@dataclass(frozen=True, eq=False)
-class SoftConsensus:
-    """The probabilities of a posterior, known classes being certain."""
-
-    posterior: Callable[[Chunk], tuple[Floats, Floats]]
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        return with_truth(self.posterior(chunk)[0], chunk)
 
 
 def with_truth(posterior: Floats, chunk: Chunk) -> Floats:
@@ -270,11 +250,22 @@ def with_truth(posterior: Floats, chunk: Chunk) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class FitData:
+    """What a fit with features reads, whatever its source."""
+
+    chunks: Chunks
+    sample: Chunk  # some rows: scaling, and the change of a round, are found from these
+    labels: CrowdLabels  # with the names of all annotators
+    active: Bools  # (n_annotators,): who has labels
+
+
+@dataclass(frozen=True, eq=False)
 class FeaturesFit:
     """What the rounds of labels and classifier arrived at."""
 
     posterior: Posterior  # of labels and classifier
-    prior: Prior  # the classifier's part of it
+    log_prior: OfChunk  # the classifier's part of it
+    annotators: FittedAnnotators  # classes are as frequent as in the consensus
     targets: Targets  # what the classifiers of the last round were fitted to
     scaling: Scaling  # what makes probabilities of their scores
     objective: Floats  # (n_rounds,)
@@ -284,14 +275,13 @@ class FeaturesFit:
 
 
 def fit_with_features(
-    chunks: Chunks,
-    sample: Chunk,
+    data: FitData,
     labels_fit: LabelsOnlyFit,
     classifier: OutOfFold,
     weights: RoundWeights,
     model: AnnotatorModel,
     *,
-    start: OfChunk,
+    init: str | OfChunk = "votes",
     max_rounds: int | None = None,
     most_rounds: int = 1,
     tol: float = 0.0,
@@ -301,13 +291,16 @@ def fit_with_features(
 ) -> FeaturesFit:
     """Rounds of fitting the classifier to the consensus, and the consensus to labels and classifier.
 
-    `start` gives the first soft classes. Scores are `scaled` if they are out of fold. Scaling and the change of a round
-    are found from a `sample` of the rows. By default rounds are few and need not converge; if errors are independent or
-    weights change, there are at most `most_rounds`. Without `offsets`, scaling is a temperature.
+    The first soft classes are vote shares, the posterior of labels alone, or what `init` gives. Scores are `scaled` if
+    they are out of fold. By default rounds are few and need not converge; if errors are independent or weights change,
+    there are at most `most_rounds`. Without `offsets`, scaling is a temperature.
     """
-    counting, log_prior = labels_fit.posterior.counting, None
-    consensus, scaling = start, Scaling()
-    objective, change, last = list[float](), np.inf, start(sample)
+    chunks, sample, counting, scaling = data.chunks, data.sample, labels_fit.posterior.counting, Scaling()
+    consensus = vote_shares(counting) if init == "votes" else soft_consensus(labels_fit.posterior)
+    if callable(init):
+        first_classes = init
+        consensus = lambda chunk: with_truth(first_classes(chunk), chunk)  # noqa: E731
+    objective, change, last, log_prior = list[float](), np.inf, consensus(sample), None
     few = max_rounds is None and not counting.independent and isinstance(weights.curriculum, Fixed)
     most = FEATURE_ROUNDS if few else max_rounds or most_rounds
     if alone := len(labels_fit.merit) == 1:  # no one can be compared: the consensus is the labels of one annotator
@@ -318,8 +311,8 @@ def fit_with_features(
         scores_of = classifier.fit(targets)
         if not objective and scaled:
             likelihood = labels_fit.posterior.log_likelihood(sample)
-            first = best_temperature(scores_of(sample), likelihood, sample.weight)
-            consensus = _Start(counting, Prior(scores_of, Scaling(first)))
+            temperature = best_temperature(scores_of(sample), likelihood, sample.weight)
+            consensus = _first_consensus(counting, _log_proba(scores_of, Scaling(temperature)))
         judging = only_votes(labels_fit, sample, scores_of, consensus, offsets=offsets) if scaled else consensus
         sums = tally(chunks, counting, judging, with_classifier=True)
         sums = anchored(sums, labels_fit.votes, labels_fit.anchor)
@@ -329,9 +322,9 @@ def fit_with_features(
         if scaled:
             likelihood = counting.incidence(sample).log_likelihood(annotators.confusion)
             scaling = fit_scaling(scores_of(sample), likelihood, sample.weight, offsets=offsets)
-        log_prior = Prior(scores_of, scaling)
+        log_prior = _log_proba(scores_of, scaling)
         posterior = Posterior(counting, annotators, log_prior)
-        consensus = SoftConsensus(posterior)
+        consensus = soft_consensus(posterior)
         evidence = chunks.total(posterior.evidence)
         of_classifier = getattr(scores_of, "log_prior", 0.0)
         of_annotators = labels_fit.vote_weight @ model.log_prior(annotators.confusion, annotators.crowd)
@@ -341,12 +334,55 @@ def fit_with_features(
         if report is not None:
             report(len(objective), objective[-1], change)
     assert log_prior is not None  # there is at least one round
+    if alone:
+        posterior, consensus = labels_fit.posterior, soft_consensus(labels_fit.posterior)
     settled = weights.settled(tol)
-    converged = few or (change <= tol and settled)
-    consensus_of = labels_fit.posterior if alone else posterior
-    fit = FeaturesFit(consensus_of, log_prior, targets, scaling, np.array(objective), converged, settled, change)
+    fit = FeaturesFit(
+        posterior, log_prior, _annotators(data, labels_fit, posterior, consensus), targets, scaling,
+        np.array(objective), few or (change <= tol and settled), settled, change,
+    )  # fmt: skip
     warn_if_not_converged(fit, tol)
     return fit
+
+
+def _annotators(data: FitData, labels_fit: LabelsOnlyFit, posterior: Posterior, consensus: OfChunk) -> FittedAnnotators:
+    """How annotators answer by the rounds with a classifier; classes are as frequent as in their consensus."""
+    mass = data.chunks.total(lambda chunk: chunk.weight @ consensus(chunk))
+    frequencies = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
+    by_frequency = replace(posterior, log_prior=frequencies)
+    return fitted_annotators(data.labels, data.active, replace(labels_fit, posterior=by_frequency))
+
+
+def results_with_features(
+    training: TrainingSet,
+    chunks: MemoryChunks,
+    fit: FeaturesFit,
+    log_proba: Callable[[Any], Floats],
+    steepness: float,
+) -> FitResults:
+    """Results of a fit on all of its examples, calibrated by known answers.
+
+    Examples that did not take part have the posterior of their labels and the final classifier, whose `log_proba` are
+    of any features.
+    """
+    labels, used, others = training.labels, training.used, training.others
+    merit, log_frequency = fit.annotators.merit[training.active], fit.annotators.log_class_prior
+    of_frequency = replace(fit.posterior, log_prior=log_frequency)
+    stated = chunks.gather(lambda chunk: fit.annotators.stated(chunk, fit.posterior, merit))
+    by_labels_only = chunks.gather(lambda chunk: fit.annotators.stated(chunk, of_frequency, merit))
+    annotators, stated, check = calibrated(fit.annotators, stated, training)
+    proba, by_labels, model_proba = np.empty((3, len(labels), len(annotators.classes)))
+    proba[used], by_labels[used], model_proba[used] = stated, by_labels_only, np.exp(chunks.gather(fit.log_prior))
+    if len(others):
+        log_prior = log_proba(_safe_indexing(training.X, others))
+        model_proba[others] = np.exp(log_prior)
+        proba[others] = annotators.consensus(labels[others], log_prior).proba
+        by_labels[others] = annotators.proba(labels[others], calibrated=False)
+        unlabelled = labels.labels_per_example == 0
+        by_labels[unlabelled] = proba[unlabelled]
+    return fit_results(
+        training, annotators, fit, proba, check, steepness=steepness, by_labels=by_labels, model_proba=model_proba
+    )
 
 
 def mean_change(posterior: Floats, last: Floats, weight: Floats) -> float:

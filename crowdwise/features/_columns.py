@@ -46,17 +46,18 @@ def as_numbers(cells: Sequence[Any]) -> Floats | None:
     True
     """
     try:
-        return np.fromiter(map(float, cells), np.float64, len(cells))
-    except (TypeError, ValueError):  # gaps, or no numbers
-        numbers = np.empty(len(cells))
-    for i, cell in enumerate(cells):
-        try:
-            numbers[i] = float(cell)
-        except (TypeError, ValueError):
-            if not is_nothing(cell):
-                return None
-            numbers[i] = np.nan
-    return numbers
+        return np.fromiter(map(_number, cells), np.float64, len(cells))
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        if not is_nothing(cell):
+            raise
+        return np.nan
 
 
 def as_texts(cells: Sequence[Any]) -> list[str]:
@@ -82,32 +83,28 @@ def as_vectors(cells: Sequence[Any], name: str) -> Floats:
     """
     if isinstance(cells, np.ndarray) and cells.ndim == 2:
         return cells.astype(np.float64)
-    rows = [_vector(cell, name, at) for at, cell in enumerate(cells, start=1)]
-    sizes = sorted({len(row) for row in rows if row is not None})
-    if not sizes:
+    rows = [_vector(cell, name, number) for number, cell in enumerate(cells, start=1)]
+    size = max((len(row) for row in rows if row is not None), default=0)
+    if not size:
         raise DataError(f"the column {name!r} is empty: there is no embedding in it.")
-    if len(sizes) > 1:
-        odd = next(at for at, row in enumerate(rows, start=1) if row is not None and len(row) != sizes[-1])
-        raise DataError(
-            f"the lists of numbers in the column {name!r} must be of one length; row {odd} has "
-            f"{len(rows[odd - 1] or ())} numbers, others have {sizes[-1]}."
-        )
-    nothing = [np.nan] * sizes[0]
-    return np.array([nothing if row is None else row for row in rows], dtype=np.float64)
+    for number, row in enumerate(rows, start=1):
+        if row is not None and len(row) != size:
+            raise DataError(
+                f"the lists of numbers in the column {name!r} must be of one length; row {number} has {len(row)} "
+                f"numbers, others have {size}."
+            )
+    return np.array([[np.nan] * size if row is None else row for row in rows], dtype=np.float64)
 
 
-def _vector(cell: Any, name: str, at: int) -> list[float] | None:
-    if not isinstance(cell, str) and np.ndim(cell) == 1:
-        values = list(cell)
-    elif is_nothing(cell):
+def _vector(cell: Any, name: str, number: int) -> list[float] | None:
+    is_list = not isinstance(cell, str) and np.ndim(cell) == 1
+    if not is_list and is_nothing(cell):
         return None
-    else:
-        values = _listed(str(cell))
     try:
-        return [float(value) for value in values]
+        return [float(value) for value in (cell if is_list else _listed(str(cell)))]
     except (TypeError, ValueError):
         raise DataError(
-            f"the column {name!r} must hold a list of numbers in each row, such as [0.1, 0.2] or 0.1 0.2; row {at} "
+            f"the column {name!r} must hold a list of numbers in each row, such as [0.1, 0.2] or 0.1 0.2; row {number} "
             f"holds {str(cell)[:40]!r}."
         ) from None
 
@@ -191,18 +188,13 @@ class Categories:
         """What to call each of its numbers."""
         return [f"{self.name}: {value}" for value in self.values]
 
-    @classmethod
-    def learn(cls, name: str, cells: Sequence[Any]) -> Categories:
-        """From the cells of a fit."""
-        return cls(name, distinct(cells))
-
     def transform(self, cells: Sequence[Any]) -> tuple[Any, int]:
         """Zeros and ones of new rows, and how many rows have none of the categories."""
         place = {value: i for i, value in enumerate(self.values)}
-        found = np.array([place.get(text.strip(), -1) for text in as_texts(cells)], dtype=np.intp)
-        rows = np.flatnonzero(found >= 0)
-        shape = (len(found), len(self.values))
-        return sparse.csr_array((np.ones(len(rows)), (rows, found[rows])), shape=shape), len(found) - len(rows)
+        values = np.array([place.get(text.strip(), -1) for text in as_texts(cells)], dtype=np.intp)
+        rows = np.flatnonzero(values >= 0)
+        shape = (len(values), len(self.values))
+        return sparse.csr_array((np.ones(len(rows)), (rows, values[rows])), shape=shape), len(values) - len(rows)
 
 
 @dataclass(frozen=True)

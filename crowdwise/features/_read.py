@@ -138,17 +138,23 @@ def read_features(
 
 def _of_matrix(source: Source, recipe: Recipe | None, ids: str | os.PathLike[str] | None) -> FeatureTable:
     with source.open() as file:
-        values = _load_matrix(file.name, source.name)
+        values = map_array(file.name, source.name)
+    if values.ndim != 2 or values.dtype.kind not in "iufb" or not values.size:
+        raise DataError(
+            f"{source.name} holds an array of shape {values.shape} and type {values.dtype}; numbers of shape "
+            "(n_examples, n_features) were expected."
+        )
+    values = values.astype(np.float64)
     if recipe is not None and not recipe.is_matrix:
         raise DataError(f"{source.name} is a NumPy file; the fit had a table with columns.")
     notes = [] if recipe else [f"features: {values.shape[1]:,} numbers per example, scaled"]
     recipe = recipe or Recipe.of_matrix(values)
     X, gaps = recipe.transform({MATRIX: values})
     if ids is None:
-        names, said = list(map(str, range(len(values)))), "the numbers of the rows, from 0"
+        names, note = list(map(str, range(len(values)))), "ids: the numbers of the rows, from 0"
     else:
-        names, said = _listed_ids(Source(os.fspath(ids)), len(values)), f"those in {os.fspath(ids)}"
-    return FeatureTable(as_objects(names), X, recipe, None, (*notes, f"ids: {said}", *gaps))
+        names, note = _listed_ids(Source(os.fspath(ids)), len(values)), f"ids: those in {os.fspath(ids)}"
+    return FeatureTable(as_objects(names), X, recipe, None, (*notes, note, *gaps))
 
 
 def _listed_ids(source: Source, n_rows: int) -> list[str]:
@@ -169,19 +175,9 @@ def _listed_ids(source: Source, n_rows: int) -> list[str]:
     return ids
 
 
-def _load_matrix(path: str, name: str) -> Any:
-    values = map_array(path, name)
-    if values.ndim != 2 or values.dtype.kind not in "iufb" or not values.size:
-        raise DataError(
-            f"{name} holds an array of shape {values.shape} and type {values.dtype}; numbers of shape (n_examples, "
-            "n_features) were expected."
-        )
-    return values.astype(np.float64)
-
-
-def _id_column(name: str, header: Sequence[str], wanted: str | None) -> str:
+def _id_column(name: str, header: Sequence[str], named: str | None) -> str:
     """The column with the ids: the one named, or the one that is usual."""
-    column = find_example(name, header, wanted, "--id", ())
+    column = find_example(name, header, named, "--id", ())
     if column is None:
         raise DataError(
             f"{name}: which column holds the ids of the examples? Its columns are {some_names(header)}. "

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise._arrays import Floats
-from crowdwise._text import count
+from crowdwise._text import count, some_names
 from crowdwise.exceptions import DataError
 from crowdwise.features._columns import (
     MOST_CATEGORIES,
@@ -76,19 +75,21 @@ class Recipe:
             if name not in table:
                 raise DataError(f"there is no column {name!r}; the columns are {', '.join(map(repr, table))}.")
         chosen = columns if columns is not None else [] if named else list(table)
-        found: list[Column] = [Words.learn(name, table[name]) for name in text]
-        found += [Numbers.learn(name, as_vectors(table[name], name), is_list=True) for name in embedding]
+        learned: list[Column] = [Words.learn(name, table[name]) for name in text]
+        learned += [Numbers.learn(name, as_vectors(table[name], name), is_list=True) for name in embedding]
         notes: list[str] = []
         for name in chosen:
-            column, note = _guess(name, table[name], wanted=name in named)
-            found += [] if column is None else [column]
-            notes += [note] if note else []
-        if not found:
+            column = _guess(name, table[name], is_named=name in named)
+            if isinstance(column, str):
+                notes.append(column)
+            else:
+                learned.append(column)
+        if not learned:
             raise DataError(
                 f"no column can be used as it is: {'; '.join(notes) or 'there is none beside the ids'}. "
                 "Name a column of texts with --text, or of lists of numbers with --embedding."
             )
-        return cls(tuple(found)), [*_describe(found), *notes]
+        return cls(tuple(learned)), [*_describe(learned), *notes]
 
     @classmethod
     def of_matrix(cls, values: Any) -> Recipe:
@@ -150,28 +151,29 @@ class Recipe:
             if read["schema"] != _SCHEMA:
                 raise DataError(f"the features are of the schema {read['schema']!r}; this version reads {_SCHEMA!r}.")
             return cls(tuple(_KINDS[column.pop("kind")](**column) for column in read["columns"]))
+        except DataError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            if isinstance(error, DataError):
-                raise
             raise DataError(f"the description of the features is damaged: {error!r}.") from error
 
 
-def _guess(name: str, cells: Sequence[Any], *, wanted: bool) -> tuple[Column | None, str]:
-    """What a column becomes, or None and why not."""
-    if name.lower() in _ANSWERS and not wanted:
-        return None, f"column {name!r} is left out, for it may hold answers (--columns to use it)"
+def _guess(name: str, cells: Sequence[Any], *, is_named: bool) -> Column | str:
+    """What a column becomes, or why it is left out."""
+    if name.lower() in _ANSWERS and not is_named:
+        return f"column {name!r} is left out, for it may hold answers (--columns to use it)"
     numbers = as_numbers(cells)
     if numbers is not None:
         if np.isnan(numbers).all():
-            return None, f"column {name!r} is left out: it is empty"
-        if not wanted and _INDEX.fullmatch(name) and _is_count(numbers):
-            return None, f"column {name!r} is left out, for it numbers the rows (--columns to use it)"
-        return Numbers.learn(name, numbers[:, np.newaxis]), ""
+            return f"column {name!r} is left out: it is empty"
+        is_index = not is_named and _INDEX.fullmatch(name) and (numbers == np.floor(numbers)).all()
+        if is_index and len(np.unique(numbers)) == len(numbers):
+            return f"column {name!r} is left out, for it numbers the rows (--columns to use it)"
+        return Numbers.learn(name, numbers[:, np.newaxis])
     values = distinct(cells)
     _refuse_decimal_commas(name, values)
-    if len(values) > MOST_CATEGORIES and not wanted:
-        return None, f"column {name!r} is left out: {len(values):,} different texts (--text {name} to use it)"
-    return Categories.learn(name, cells), ""
+    if len(values) > MOST_CATEGORIES and not is_named:
+        return f"column {name!r} is left out: {len(values):,} different texts (--text {name} to use it)"
+    return Categories(name, values)
 
 
 def _refuse_decimal_commas(name: str, values: Sequence[str]) -> None:
@@ -184,16 +186,11 @@ def _refuse_decimal_commas(name: str, values: Sequence[str]) -> None:
         )
 
 
-def _is_count(numbers: Floats) -> bool:
-    """Whether these are whole numbers, no two the same."""
-    return bool((numbers == np.floor(numbers)).all()) and len(np.unique(numbers)) == len(numbers)
-
-
 def _describe(columns: Sequence[Column]) -> list[str]:
     lines = []
     numeric = [column for column in columns if isinstance(column, Numbers) and not column.is_list]
     if numeric:
-        lines.append(f"features: {_listed([column.name for column in numeric])} as numbers, scaled")
+        lines.append(f"features: {some_names([repr(column.name) for column in numeric])} as numbers, scaled")
     for column in columns:
         if isinstance(column, Categories):
             lines.append(f"features: {column.name!r} as {len(column.values)} categories")
@@ -212,8 +209,3 @@ def _without(column: Column, n: int) -> str:
         return f"{filled} filled with the median"
     known = "words" if isinstance(column, Words) else "categories"
     return f"{count(n, 'row has', 'rows have')} none of the known {known} in {column.name!r}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:4]))
-    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4:,} more"

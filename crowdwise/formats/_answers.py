@@ -1,17 +1,28 @@
-"""Answers as a file has them -> labels, texts and known answers. Cells are text."""
+"""Answers as a file has them -> labels, texts and known answers.
+
+Cells are text and coded as they are read, which takes the least memory. Identifiers, and classes, that are all whole
+numbers in their plain spelling become integers, as in a data frame; ``str`` gives back what was in the file. All else
+stays as it came.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from crowdwise._arrays import Array
 from crowdwise._text import count, some_names
 from crowdwise.exceptions import LabelError
-from crowdwise.formats._coded import CodedRows, kind_of_ids, kind_of_labels
-from crowdwise.formats._names import shell_word
-from crowdwise.labels._encode import tidy
+from crowdwise.formats._names import choose_question
+from crowdwise.labels._build import Declared, parts_of_codes
+from crowdwise.labels._encode import as_objects, tidy
 from crowdwise.labels._mistakes import perhaps, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import NOMINAL, LabelScale
@@ -23,6 +34,8 @@ MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 SEVERAL = "|"
 OnDuplicate = Literal["error", "first", "last", "runs"]
 WIDE = "wide table"  # the format of a table with a column per annotator
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
@@ -104,7 +117,7 @@ class Stripped(dict[str, str]):
         return self[text]
 
 
-class Given(NamedTuple):
+class Answer(NamedTuple):
     """An answer about an example to one of several questions."""
 
     question: str
@@ -115,14 +128,12 @@ class Given(NamedTuple):
     kind: Literal["person", "model", "judge", "truth"] = "person"
 
 
-class _Answer(NamedTuple):
-    """An answer that is not empty, with its label."""
+class _Numbering(dict[str, int]):
+    """A number for every text, from 0, in order of appearance."""
 
-    question: str
-    example: str
-    annotator: str
-    label: str
-    time: str
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return len(self) - 1
 
 
 class Answers:
@@ -144,24 +155,25 @@ class Answers:
         self.truth: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()  # what, and how many of it
         self.notes: list[str] = []
+        # What makes a sentence of all names that it is about.
+        self.remarks: defaultdict[Callable[[list[str]], str], list[str]] = defaultdict(list)
         self.question: str | None = None
         self.seen: set[str] = set()  # ids of answers, which some tools repeat
-        self._runs: Counter[tuple[str, str, str]] = Counter()
-        self._judge_of: dict[str, str] = {}  # a further run of a judge -> the judge
+        self._spelling = plain_spelling if self.options.strip else str
         self._stripped = Stripped(self.options.missing)
         self._missing = frozenset({"", *self.options.missing})
         self._n_missing: Counter[str] = Counter()
-        self._rows = CodedRows(name)
-        self._to_questions: list[_Answer] = []
-        self._known: list[_Answer] = []
-        self._n_empty: Counter[str] = Counter()  # answers without a label, by question
-        # What makes a sentence of all names that it is about.
-        self.remarks: defaultdict[Callable[[list[str]], str], list[str]] = defaultdict(list)
+        # Examples, annotators and labels: the number of each text, and the numbers of all rows.
+        self._numbers = [_Numbering() for _ in range(3)]
+        self._rows = [array("i") for _ in range(3)]
+        self._runs: Counter[tuple[str, str, str]] = Counter()
+        self._judge_of: dict[str, str] = {}  # a further run of a judge -> the judge
+        self._to_questions: list[tuple[str, Answer]] = []  # with their examples; values are labels
         # A question and a label of several choices, or that looks like it -> the choices.
         self._chosen: dict[tuple[str, str], frozenset[str]] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows[0])
 
     def add(self, example: str, annotator: str, label: str) -> None:
         """Take one answer."""
@@ -170,36 +182,33 @@ class Answers:
     def extend(self, examples: Sequence[str], annotators: Sequence[str], labels: Sequence[str]) -> None:
         """Take columns of answers; no example and no annotator may be empty where there is a label."""
         if self.options.on_duplicate == "runs":
-            annotators = list(map(self.run_of, annotators, examples))
+            annotators = list(map(self._run_of, annotators, examples))
         if self.options.strip:
             labels = list(map(self._stripped.__getitem__, labels))
         if not self._missing.isdisjoint(labels):
             self._n_missing.update(label for label in labels if label in self._missing)
             rows = [row for row in zip(examples, annotators, labels, strict=True) if row[2] not in self._missing]
             examples, annotators, labels = zip(*rows, strict=True) if rows else ((), (), ())
-        self._rows.extend(examples, annotators, labels)
+        for codes, numbers, texts in zip(self._rows, self._numbers, (examples, annotators, labels), strict=True):
+            codes.extend(map(numbers.__getitem__, texts))
 
-    def take(self, example: str, given: Given) -> None:
+    def take(self, example: str, answer: Answer) -> None:
         """Take an answer to one of several questions."""
-        question, annotator = given.question, given.annotator or "(unknown)"
-        label = self.label_of(given.value, question)
-        if given.kind == "model":
+        question, annotator = answer.question, answer.annotator or "(unknown)"
+        label = self.label_of(answer.value, question)
+        if answer.kind == "model":
             annotator = f"model:{annotator}"
             self.note(f"the predictions of {annotator!r} are an annotator of their own.")
-        elif given.kind == "judge":
-            annotator = self.run_of(annotator, example, question)
-        if not label:
-            self._n_empty[question] += 1
-        else:
-            answers = self._known if given.kind == "truth" else self._to_questions
-            answers.append(_Answer(question, example, annotator, label, given.time))
+        elif answer.kind == "judge":
+            annotator = self._run_of(annotator, example, question)
+        self._to_questions.append((example, answer._replace(annotator=annotator, value=label)))
 
     def note(self, sentence: str) -> None:
         """Note something once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def run_of(self, judge: str, example: str, question: str = "") -> str:
+    def _run_of(self, judge: str, example: str, question: str = "") -> str:
         """The annotator of one more answer of a judge: its runs on an example are annotators who share a vote."""
         self._runs[judge, example, question] += 1
         if (n := self._runs[judge, example, question]) == 1:
@@ -220,14 +229,45 @@ class Answers:
         """
         choices = frozenset(filter(None, map(as_text, value if isinstance(value, list) else [value])))
         label = SEVERAL.join(sorted(choices))
-        spelt = plain_spelling if self.options.strip else str
-        alike = frozenset(map(spelt, choices))
-        if SEVERAL in label and self._chosen.setdefault((question, spelt(label)), alike) != alike:
+        alike = frozenset(map(self._spelling, choices))
+        if SEVERAL in label and self._chosen.setdefault((question, self._spelling(label)), alike) != alike:
             raise LabelError(
                 f"{self.name}: {label!r} is the name of a class and also what the choice of several classes would be "
                 f"called. Rename the class without {SEVERAL!r}."
             )
         return label
+
+    def choose_question(self, named: str | None) -> None:
+        """Take the answers to the question named, or to the only one, the newest of each annotator."""
+        questions = {answer.question: None for _, answer in self._to_questions}
+        self.question = question = choose_question(self.name, questions, named)
+        if len(questions) > 1:
+            self.notes.append(f"question: {question}")
+        newest: dict[tuple[str, str], Answer] = {}
+        known: list[tuple[str, Answer]] = []
+        for example, answer in self._to_questions:
+            if answer.question != question:
+                continue
+            earlier = newest.get((example, answer.annotator))
+            if not answer.value:
+                self._n_missing[""] += 1
+            elif answer.kind == "truth":
+                known.append((example, answer))
+            else:
+                self.left_out["earlier answers of the same annotator to the same example"] += earlier is not None
+                if earlier is None or answer.time >= earlier.time:
+                    newest[example, answer.annotator] = answer
+        for (example, annotator), answer in newest.items():
+            self.add(example, annotator, answer.value)
+        for example, answer in sorted(known, key=lambda pair: pair[1].time):
+            self.truth[example] = answer.value
+        labels = [answer.value for answer in newest.values()]
+        several = [label for label in labels if len(self._chosen.get((question, self._spelling(label)), ())) > 1]
+        if several:
+            self.notes.append(
+                f"{count(len(several), 'answer is', 'answers are')} several choices at once; each combination is a "
+                f"class, such as {several[0]!r}."
+            )
 
     def label_file(self, format: str) -> LabelFile:
         """All that was taken; `format` is what the file was taken for. The answers are used up: they may be many."""
@@ -235,18 +275,14 @@ class Answers:
         notes = [*self.notes, *remarks, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
         if len(self) == 0:
             raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
-        options, rows = self.options, self._rows
-        if options.strip:
-            spelling = rows.spell_alike((*(options.classes or ()), *options.abstain))
-            self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
-        rows.check()
-        used = [label for label in rows.labels if label not in options.abstain]
-        id_of = kind_of_ids([*rows.examples, *self.texts, *self.truth])
-        label_of = kind_of_labels([*used, *self.truth.values(), *(options.classes or ())])
-        settings: dict[str, Any] = {"on_duplicate": "error" if options.on_duplicate == "runs" else options.on_duplicate}
-        if options.classes is not None:
-            settings["classes"] = tidy([label_of(name) for name in options.classes])
-        labels = rows.to_labels(options.scale, id_of, label_of, options.abstain, **settings)
+        if self.options.strip:
+            self._spell_alike()
+        self._refuse_empty_ids()
+        classes, (examples, _, given) = self.options.classes, self._numbers
+        used = [label for label in given if label not in self.options.abstain]
+        id_of = _kind_of_ids([*examples, *self.texts, *self.truth])
+        label_of = _kind_of_labels([*used, *self.truth.values(), *(classes or ())])
+        labels = self._labels(id_of, label_of, used)
         if labels.n_abstentions:
             notes.append(f"{count(labels.n_abstentions, 'abstention')} (counted, not used as labels)")
         annotators = set(labels.annotators.tolist())
@@ -257,38 +293,8 @@ class Answers:
         truth = {id_of(example): label_of(label) for example, label in self.truth.items()}
         return LabelFile(labels, texts or None, truth or None, format, tuple(notes), self.question)
 
-    def choose_question(self, wanted: str | None) -> None:
-        """Take the answers to the question wanted, or to the only one, the newest of each annotator."""
-        questions = [*(answer.question for answer in (*self._to_questions, *self._known)), *self._n_empty]
-        self.question = question = choose_question(self.name, questions, wanted)
-        if any(other != question for other in questions):
-            self.notes.append(f"question: {question}")
-        self._n_missing[""] += self._n_empty[question]
-        newest: dict[tuple[str, str], _Answer] = {}
-        for answer in self._to_questions:
-            if answer.question == question:
-                before = newest.get((answer.example, answer.annotator))
-                if before is not None:
-                    self.left_out["earlier answers of the same annotator to the same example"] += 1
-                if before is None or answer.time >= before.time:
-                    newest[answer.example, answer.annotator] = answer
-        for answer in newest.values():
-            self.add(answer.example, answer.annotator, answer.label)
-        for answer in sorted(self._known, key=lambda answer: answer.time):
-            if answer.question == question:
-                self.truth[answer.example] = answer.label
-        spelt = plain_spelling if self.options.strip else str
-        several = [
-            each.label for each in newest.values() if len(self._chosen.get((question, spelt(each.label)), ())) > 1
-        ]
-        if several:
-            self.notes.append(
-                f"{count(len(several), 'answer is', 'answers are')} several choices at once; each combination is a "
-                f"class, such as {several[0]!r}."
-            )
-
     def _left_out(self, rows: str) -> list[str]:
-        parts = [f"{what} ({n:,})" for what, n in self.left_out.items() if n]
+        parts = [f"{kind} ({n:,})" for kind, n in self.left_out.items() if n]
         if self._n_missing.total():
             kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in self._n_missing.items() if n)
             parts.append(f"{rows} without a label ({kinds})")
@@ -296,40 +302,82 @@ class Answers:
 
     def _never_given(self) -> list[str]:
         """What was declared to be no label and is not in this file: perhaps it is spelt otherwise."""
-        given = set(map(plain_spelling, self._rows.labels) if self.options.strip else self._rows.labels)
-        spelt = plain_spelling if self.options.strip else str
+        labels = self._numbers[2]
+        given = set(map(self._spelling, labels))
         absent = [text for text in self.options.missing if text and text not in (*MISSING, *self._n_missing)]
-        absent += [text for text in self.options.abstain if spelt(text) not in given]
-        shown = ", ".join(repr(text) + perhaps(list(map(repr, self._spelt_like(text)))) for text in absent)
-        return [f"never given, though said to be no label: {shown}"] if absent else []
+        absent += [text for text in self.options.abstain if self._spelling(text) not in given]
+        shown = []
+        for text in absent:
+            meant = {plain_spelling(part) for part in (text, *text.split(","))}
+            shown.append(repr(text) + perhaps([repr(label) for label in labels if plain_spelling(label) in meant]))
+        return [f"never given, though said to be no label: {', '.join(shown)}"] if absent else []
 
-    def _spelt_like(self, text: str) -> list[str]:
-        """Labels that may be meant by another text: spelt alike, or named in it with commas."""
-        meant = {plain_spelling(part) for part in (text, *text.split(","))}
-        return [label for label in self._rows.labels if plain_spelling(label) in meant]
+    def _spell_alike(self) -> None:
+        """Give labels that are spelt alike one spelling, the declared or the most frequent."""
+        codes, labels = self._rows[2], self._numbers[2]
+        frequency = np.bincount(codes, minlength=len(labels)).tolist()
+        by_frequency = [text for _, text in sorted(zip(frequency, labels, strict=True), key=lambda pair: pair[0])]
+        declared = (*(self.options.classes or ()), *self.options.abstain)
+        spelling = {plain_spelling(text): text for text in (*by_frequency, *declared)}
+        numbers = _Numbering()
+        table = np.array([numbers[spelling[plain_spelling(text)]] for text in labels], dtype=np.intc)
+        self._rows[2], self._numbers[2] = array("i", table[codes].tobytes()), numbers
+        self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
 
+    def _refuse_empty_ids(self) -> None:
+        for role, numbers, codes in zip(("example", "annotator"), self._numbers, self._rows, strict=False):
+            if "" in numbers:
+                row = codes.index(numbers[""])
+                example, annotator, label = (
+                    list(texts)[column[row]] for texts, column in zip(self._numbers, self._rows, strict=True)
+                )
+                raise LabelError(
+                    f"{self.name}: every label needs its example and its annotator; the {role} is empty of the label "
+                    f"{label!r} (example {example!r}, annotator {annotator!r})."
+                )
 
-class SeveralQuestionsError(LabelError):
-    """Annotators answered several questions, and none was picked."""
-
-    def __init__(self, name: str, questions: tuple[str, ...]) -> None:
-        self.questions = questions
-        super().__init__(
-            f"{name} has {len(questions)} questions: {', '.join(questions)}. Pick one: --question "
-            f"{shell_word(questions[0])} (in Python: question={questions[0]!r}); or fit each: crowdwise fit --question "
-            "all."
+    def _labels(self, id_of: Callable[[str], Any], label_of: Callable[[str], Any], used: Sequence[str]) -> CrowdLabels:
+        """The labels. The rows are used up: they may be many, and their memory is free when it is not needed."""
+        options, (examples, annotators, labels) = self.options, map(list, self._numbers)
+        values, abstain = _label_array(used, label_of, options.scale), None
+        if len(used) < len(labels):
+            value_of = dict(zip(used, values.tolist(), strict=True))
+            values = as_objects([value_of.get(label, label) for label in labels])
+            abstain = [label for label in labels if label in options.abstain]
+        declared = Declared(
+            options.scale.name,
+            None if options.classes is None else tidy([label_of(name) for name in options.classes]),
+            abstain,
+            on_duplicate="error" if options.on_duplicate == "runs" else options.on_duplicate,
         )
+        texts = _id_array(examples, id_of), _id_array(annotators, _kind_of_ids(annotators)), values
+        columns = [(np.frombuffer(codes, dtype=np.intc), of) for codes, of in zip(self._rows, texts, strict=True)]
+        del self._rows, self._numbers, examples, texts
+        return CrowdLabels(**parts_of_codes(columns, declared)).with_scale(options.scale.name)
 
 
-def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> str:
-    """The question whose answers are the labels: the one wanted, or the only one."""
-    found = list(dict.fromkeys(questions))
-    if wanted is not None:
-        if wanted in found:
-            return wanted
-        raise LabelError(f"{name} has no question {wanted!r}; its questions are {', '.join(found) or '(none)'}.")
-    if not found:
-        raise LabelError(f"{name}: there is no question in it that was answered with a class or a rating.")
-    if len(found) > 1:
-        raise SeveralQuestionsError(name, tuple(found))
-    return found[0]
+def _kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:
+    """What makes an id of a text: whole numbers if all are."""
+    return int if ids and all(map(_WHOLE.fullmatch, ids)) else str
+
+
+def _kind_of_labels(labels: Sequence[str]) -> Callable[[str], Any]:
+    """What makes a label of a text: numbers if all are."""
+    if not labels or not all(map(NUMBER.fullmatch, labels)):
+        return str
+    if all(map(_WHOLE.fullmatch, labels)):
+        return int
+    return float if all(math.isfinite(float(label)) for label in labels) else str
+
+
+def _id_array(ids: Collection[str], kind: Callable[[str], Any]) -> Array:
+    return np.fromiter(map(int, ids), np.int64, len(ids)) if kind is int else as_objects(list(ids))
+
+
+def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], scale: LabelScale) -> Array:
+    if scale.has_classes:
+        return tidy([kind_of(label) for label in labels])
+    for label in labels:
+        if not NUMBER.fullmatch(label):
+            raise LabelError(f'ratings must be numbers; found {label!r}. Use scale="nominal" for classes.')
+    return np.fromiter(map(float, labels), np.float64, len(labels))

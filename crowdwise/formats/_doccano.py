@@ -43,7 +43,7 @@ def read_doccano(source: Source, answers: Answers) -> str:
 
 def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
     """The files of an archive, each with the name of its annotator."""
-    found = []
+    files = []
     try:
         with source.open() as raw, zipfile.ZipFile(raw) as archive:
             members = [info for info in archive.infolist() if PurePosixPath(info.filename).suffix.lower() in _ENDINGS]
@@ -54,12 +54,12 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
                 inside = PurePosixPath(member.filename)
                 path = folder / f"{number}{inside.suffix.lower()}"  # never a path that the archive names
                 path.write_bytes(archive.read(member))
-                found.append((inside.stem, Source(str(path), f"{source.name}: {inside.name}")))
+                files.append((inside.stem, Source(str(path), f"{source.name}: {inside.name}")))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         source.check_unchanged()
         raise DataError(f"{source.name}: the archive is cut off or damaged, or has a password ({error}).") from None
     source.check_unchanged()
-    return found
+    return files
 
 
 def _read_files(files: list[tuple[str, Source]], answers: Answers) -> None:
@@ -109,7 +109,7 @@ def _labels(place: str, record: Record) -> list[Any]:
         raise DataError(f"{place}: no label; one of {', '.join(_LABELS)} was expected among {', '.join(record)}.")
     value: Any = record[key]
     values = value if isinstance(value, list) else [value]
-    if any(isinstance(one, list | dict) for one in values):
+    if any(isinstance(part, list | dict) for part in values):
         raise LabelError(f"{place}: {key!r} holds spans; a class per example was expected.")
     return values
 

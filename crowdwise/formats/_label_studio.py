@@ -7,14 +7,15 @@ marked as ground truth are truth. Predictions become annotators of their own, ca
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from crowdwise._text import count
-from crowdwise.formats._answers import Answers, Given
+from crowdwise.exceptions import LabelError
+from crowdwise.formats._answers import Answer, Answers
 from crowdwise.formats._names import text_column
-from crowdwise.formats._tool import Tool, first_text, list_in, record_in
-from crowdwise.tables import Record, Table, as_text
+from crowdwise.formats._tools import Tool, first_text, list_in, record_in
+from crowdwise.tables import Placed, Record, as_text
 
 # What a value of these types holds is an answer about the whole example.
 _KINDS = ("choices", "rating", "number", "taxonomy", "pairwise")
@@ -35,7 +36,7 @@ def annotations_of(place: str, task: Record) -> list[Any]:
     return list_in(place, task, "annotations" if "annotations" in task else "completions")
 
 
-def _given(place: str, task: Record, answers: Answers) -> Iterator[Given]:
+def _answers_in(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
     """The annotations and predictions of a task."""
     answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
     for annotation in annotations_of(place, task):
@@ -49,10 +50,10 @@ def _given(place: str, task: Record, answers: Answers) -> Iterator[Given]:
             continue
         model, time = first_text(prediction, ["model_version"]) or "prediction", as_text(prediction.get("created_at"))
         for question, choices in _choices(place, prediction, answers).items():
-            yield Given(question, model, choices, time, "model")
+            yield Answer(question, model, choices, time, "model")
 
 
-def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Given]:
+def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Answer]:
     mark, time = as_text(annotation.get("id")), first_text(annotation, ("updated_at", "created_at"))
     if mark and mark in answers.seen:  # cloud storage repeats annotations over files
         answers.left_out["repeated annotations"] += 1
@@ -67,17 +68,17 @@ def _annotated(place: str, annotation: Record, answers: Answers) -> Iterator[Giv
     elif not (chosen := _choices(place, annotation, answers)):
         answers.left_out["annotations without an answer about the whole example"] += 1
     else:
-        is_truth, who = annotation.get("ground_truth") is True, annotation.get("completed_by")
-        annotator = first_text(who, ("email", "username", "id")) if isinstance(who, dict) else as_text(who)
+        is_truth, person = annotation.get("ground_truth") is True, annotation.get("completed_by")
+        annotator = first_text(person, ("email", "username", "id")) if isinstance(person, dict) else as_text(person)
         for question, choices in chosen.items():
-            yield Given(question, annotator, choices, time, "truth" if is_truth else "person")
+            yield Answer(question, annotator, choices, time, "truth" if is_truth else "person")
         if not is_truth and _is_prefilled(place, annotation):
             answers.remarks[_prefilled].append(mark)
 
 
 def _is_prefilled(place: str, annotation: Record) -> bool:
     origins = [as_text(part.get("origin")) for part in list_in(place, annotation, "result") if isinstance(part, dict)]
-    return annotation.get("parent_prediction") is not None or any(one.startswith("prediction") for one in origins)
+    return annotation.get("parent_prediction") is not None or any(origin.startswith("prediction") for origin in origins)
 
 
 def _prefilled(marks: list[str]) -> str:
@@ -122,47 +123,45 @@ def choices_in(value: Record) -> list[Any]:
     return [value[key] for key in ("choices", "rating", "number", "selected") if value.get(key) is not None]
 
 
-LABEL_STUDIO = Tool("Label Studio", is_label_studio, _given, texts=lambda place, task: record_in(place, task, "data"))
+LABEL_STUDIO = Tool(
+    "Label Studio", is_label_studio, _answers_in, texts=lambda place, task: record_in(place, task, "data")
+)
 
 
-def is_label_studio_flat(header: Sequence[str]) -> bool:
-    """Whether a header is that of a flat export."""
-    return {"id", "annotator", "annotation_id"} <= set(header)
-
-
-def read_label_studio_flat(table: Table, answers: Answers) -> None:
-    """Take the rows of a flat export."""
-    wanted = answers.options.question or answers.options.label
-    columns = table.columns()
-    questions = _flat_questions(columns, wanted)
+def _flat_rows(records: Iterable[Placed], answers: Answers) -> Iterator[Placed]:
+    """The rows of a flat export, each with its answers by question."""
+    rows = list(records)
+    header = list(rows[0][1]) if rows else []
+    questions = _flat_questions(header, [row for _, row in rows], answers.options.question or answers.options.label)
     if len(questions) == 1:
         answers.notes.append(f"columns: id -> example, annotator -> annotator, {questions[0]} -> label")
-    times = columns.get("updated_at") or columns.get("created_at") or [""] * len(columns["id"])
-    for question in questions:
-        rows = zip(columns["id"], columns["annotator"], columns[question], times, strict=True)
-        for example, annotator, cell, time in rows:
-            answers.take(example, Given(question, annotator, _flat_choices(cell), time))
-    text = text_column(table.header, questions)
-    if text is not None:
-        answers.texts.update(zip(columns["id"], columns[text], strict=True))
-    answers.choose_question(wanted)
+    text = text_column(header, questions)
+    for place, row in rows:
+        if not row["id"]:
+            raise LabelError(f"{place}: every label needs its example, and the column 'id' is empty there.")
+        yield place, {**row, "text": text and row[text], "answers": {question: row[question] for question in questions}}
 
 
-def _flat_questions(columns: dict[str, list[str]], wanted: str | None) -> list[str]:
+def _flat_questions(header: Sequence[str], rows: Sequence[Record], named: str | None) -> list[str]:
     """The columns with answers: those between "id" and "annotator".
 
     Where columns are in the order of their names there are none; then those in which answers to one example differ, for
     what is shown to annotators does not, or, if answers never do, all that may be.
     """
-    header = list(columns)
-    if between := header[header.index("id") + 1 : header.index("annotator")]:
-        return between
-    others = [name for name in header if name not in _OWN]
-    n_examples = len(set(columns["id"]))
-    differing = [name for name in others if len(set(zip(columns["id"], columns[name], strict=True))) > n_examples]
-    if wanted in others:
-        return [*differing, wanted] if wanted not in differing else differing
-    return differing or [name for name in others if name != text_column(header, [])]
+    if not rows or (between := header[header.index("id") + 1 : header.index("annotator")]):
+        return list(between) if rows else []
+    answered = [name for name in header if name not in _OWN]
+    n_examples = len({row["id"] for row in rows})
+    differing = [name for name in answered if len({(row["id"], row[name]) for row in rows}) > n_examples]
+    if named in answered:
+        return list(dict.fromkeys([*differing, named]))
+    return differing or [name for name in answered if name != text_column(header, [])]
+
+
+def _flat_answers_in(place: str, row: Record, answers: Answers) -> Iterator[Answer]:
+    time = first_text(row, ("updated_at", "created_at"))
+    for question, cell in row["answers"].items():
+        yield Answer(question, row["annotator"], _flat_choices(cell), time)
 
 
 def _flat_choices(cell: str) -> Any:
@@ -173,3 +172,15 @@ def _flat_choices(cell: str) -> Any:
         except (ValueError, TypeError, RecursionError):
             return cell
     return cell
+
+
+LABEL_STUDIO = Tool(
+    "Label Studio", is_label_studio, _answers_in, texts=lambda place, task: record_in(place, task, "data")
+)
+LABEL_STUDIO_FLAT = Tool(
+    "Label Studio, flat",
+    lambda row: {"id", "annotator", "annotation_id"} <= row.keys(),
+    _flat_answers_in,
+    texts=lambda place, row: {"text": row["text"]},
+    parts=_flat_rows,
+)

@@ -1,9 +1,9 @@
-"""Names of columns -> what they hold: the example, the annotator, the label, the known answer or the text."""
+"""Names of columns -> what they hold (the example, the annotator, ...); names of questions -> one of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
@@ -56,42 +56,40 @@ def candidates(header: Sequence[str], role: str) -> list[str]:
     """The columns that may hold something by their names: none, one, or several in doubt."""
     for words in _WORDS[role]:
         usual = {word + suffix for word in words for suffix in _SUFFIXES.get(role, ("",))}
-        if found := [name for name in header if plain_name(name) in usual]:
-            return found
+        if columns := [name for name in header if plain_name(name) in usual]:
+            return columns
     return []
 
 
-def find_columns(name: str, header: Sequence[str], given: dict[str, str | None]) -> dict[str, str]:
-    """The column of each role: the one given, else the one that is named like it."""
-    for role, column in given.items():
-        if column is not None and column not in header:
-            raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {some_names(header)}.")
-    taken = {column for column in given.values() if column is not None}
-    found = {
-        role: [column] if column is not None else [c for c in candidates(header, role) if c not in taken]
-        for role, column in given.items()
-    }
-    if all(len(columns) == 1 for columns in found.values()) and len({c[0] for c in found.values()}) == len(found):
-        return {role: columns[0] for role, columns in found.items()}
-    raise LabelError(_doubt(name, header, found))
+def _check_column(name: str, header: Sequence[str], role: str, column: str) -> None:
+    if column not in header:
+        raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {some_names(header)}.")
 
 
-def _doubt(name: str, header: Sequence[str], found: dict[str, list[str]]) -> str:
-    said = []
-    for role, columns in found.items():
-        if len(columns) > 1:
-            said.append(f"{' and '.join(map(repr, columns))} may both hold the {role}")
-        elif not columns:
-            said.append(f"no column is named like the {role}")
-    doubt = "; ".join(said) or "one column cannot be two things"
+def find_columns(name: str, header: Sequence[str], named: dict[str, str | None]) -> dict[str, str]:
+    """The column of each role: the one that was named, else the one whose name is like it."""
+    columns: dict[str, list[str]] = {}
+    for role, column in named.items():
+        if column is not None:
+            _check_column(name, header, role, column)
+        usual = [candidate for candidate in candidates(header, role) if candidate not in named.values()]
+        columns[role] = usual if column is None else [column]
+    if all(len(several) == 1 for several in columns.values()) and len({c for (c,) in columns.values()}) == len(columns):
+        return {role: column for role, (column,) in columns.items()}
+    doubts = []
+    for role, several in columns.items():
+        if len(several) > 1:
+            doubts.append(f"{' and '.join(map(repr, several))} may both hold the {role}")
+        elif not several:
+            doubts.append(f"no column is named like the {role}")
     flags = " ".join(
-        f"--{role} {shell_word(columns[0]) if len(columns) == 1 else 'COLUMN'}" for role, columns in found.items()
+        f"--{role} {shell_word(several[0]) if len(several) == 1 else 'COLUMN'}" for role, several in columns.items()
     )
-    headless = "" if any(found.values()) else " If its first line is no header, add one, such as task,worker,label."
-    return (
-        f"{name}: {doubt}. Its columns are {some_names(header)}. Say which is which: {flags} (in Python: "
-        f"{', '.join(f'{role}=...' for role in found)}); a table with a column per annotator: --wide (wide=True)."
-        f"{headless}"
+    headless = "" if any(columns.values()) else " If its first line is no header, add one, such as task,worker,label."
+    raise LabelError(
+        f"{name}: {'; '.join(doubts) or 'one column cannot be two things'}. Its columns are {some_names(header)}. Say "
+        f"which is which: {flags} (in Python: {', '.join(f'{role}=...' for role in columns)}); a table with a column "
+        f"per annotator: --wide (wide=True).{headless}"
     )
 
 
@@ -101,23 +99,22 @@ def shell_word(name: str) -> str:
 
 
 def find_example(
-    name: str, header: Sequence[str], given: str | None, option: str = "--example", not_like: Sequence[str] = TEXT_WORDS
+    name: str, header: Sequence[str], named: str | None, option: str = "--example", not_like: Sequence[str] = TEXT_WORDS
 ) -> str | None:
     """The column with the example's id in a table with a row per example; None if no column is named like it.
 
-    It is the one given with an option, else the only one that is named like ids and not like `not_like`.
+    It is the one named with an option, else the only one that is named like ids and not like `not_like`.
     """
-    if given is not None:
-        if given not in header:
-            raise LabelError(f"{name} has no column {given!r} for example; its columns are {some_names(header)}.")
-        return given
-    found = [column for column in candidates(header, "example") if plain_name(column) not in not_like]
-    if len(found) > 1:
+    if named is not None:
+        _check_column(name, header, "example", named)
+        return named
+    columns = [column for column in candidates(header, "example") if plain_name(column) not in not_like]
+    if len(columns) > 1:
         raise LabelError(
-            f"{name}: {' and '.join(map(repr, found))} may both hold the ids of the examples. Name the right one: "
-            f"{option} {shell_word(found[0])} (in Python: {option.removeprefix('--')}={found[0]!r})."
+            f"{name}: {' and '.join(map(repr, columns))} may both hold the ids of the examples. Name the right one: "
+            f"{option} {shell_word(columns[0])} (in Python: {option.removeprefix('--')}={columns[0]!r})."
         )
-    return found[0] if found else None
+    return columns[0] if columns else None
 
 
 def check_ids(place_of: Callable[[int], str], column: str, ids: Sequence[str]) -> None:
@@ -125,18 +122,45 @@ def check_ids(place_of: Callable[[int], str], column: str, ids: Sequence[str]) -
     first: dict[str, int] = {}
     for i, example in enumerate(ids):
         if not example or first.setdefault(example, i) != i:
-            what = f"{example!r} occurs a second time, after {place_of(first[example])}" if example else "it is empty"
+            fault = f"{example!r} occurs a second time, after {place_of(first[example])}" if example else "it is empty"
             raise LabelError(
-                f"{place_of(i)}: every example needs one row and an id of its own, and in the column {column!r} {what}."
+                f"{place_of(i)}: every example needs one row and an id of its own, and in the column {column!r} "
+                f"{fault}."
             )
 
 
-def text_column(header: Sequence[str], taken: Sequence[str], given: str | None = None) -> str | None:
-    """The column that holds what was labelled: the one given, if it is there, else the only one that is named so."""
-    if given is not None:
-        return given if given in header else None
-    named: dict[str, list[str]] = {}
+def text_column(header: Sequence[str], taken: Sequence[str], named: str | None = None) -> str | None:
+    """The column that holds what was labelled: the one named, if it is there, else the only one with such a name."""
+    if named is not None:
+        return named if named in header else None
+    columns: dict[str, list[str]] = {}
     for name in header:
-        named.setdefault(plain_name(name), []).append(name)
-    found = ([name for name in named.get(word, ()) if name not in taken] for word in TEXT_WORDS)
-    return next((names[0] for names in found if len(names) == 1), None)
+        if name not in taken:
+            columns.setdefault(plain_name(name), []).append(name)
+    return next((columns[word][0] for word in TEXT_WORDS if len(columns.get(word, ())) == 1), None)
+
+
+class SeveralQuestionsError(LabelError):
+    """Annotators answered several questions, and none was picked."""
+
+    def __init__(self, name: str, questions: tuple[str, ...]) -> None:
+        self.questions = questions
+        super().__init__(
+            f"{name} has {len(questions)} questions: {', '.join(questions)}. Pick one: --question "
+            f"{shell_word(questions[0])} (in Python: question={questions[0]!r}); or fit each: crowdwise fit --question "
+            "all."
+        )
+
+
+def choose_question(name: str, questions: Iterable[str], named: str | None) -> str:
+    """The question whose answers are the labels: the one named, or the only one."""
+    names = list(dict.fromkeys(questions))
+    if named is not None:
+        if named in names:
+            return named
+        raise LabelError(f"{name} has no question {named!r}; its questions are {', '.join(names) or '(none)'}.")
+    if not names:
+        raise LabelError(f"{name}: there is no question in it that was answered with a class or a rating.")
+    if len(names) > 1:
+        raise SeveralQuestionsError(name, tuple(names))
+    return names[0]

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
-from crowdwise.formats._answers import WIDE, Answers, ReadOptions
-from crowdwise.formats._coded import NUMBER
+from crowdwise.formats._answers import NUMBER, WIDE, Answers, ReadOptions
 from crowdwise.formats._names import (
     candidates,
     check_ids,
@@ -104,16 +103,13 @@ def _looks_wide(name: str, cells: Mapping[str, Sequence[str]], options: ReadOpti
         return False
     id_column = _id_column(name, cells, options, texts)
     ids = [id_column] if id_column else []
-    others = (*ids, text_column(header, ids, options.text), *candidates(header, "truth"))
-    if not header:
+    no_annotators = (*ids, text_column(header, ids, options.text), *candidates(header, "truth"))
+    if not header or (ids and len(set(cells[ids[0]])) < len(cells[ids[0]])):
         return False
-    none = options.no_labels
-    values = [set(cells[column]) for column in header if column not in others]
-    if ids and len(set(cells[ids[0]])) < len(cells[ids[0]]):
+    columns, none = [set(cells[column]) for column in _without(header, no_annotators)], options.no_labels
+    if not ids and not texts and any(NUMBER.fullmatch(value) for column in columns for value in column - none):
         return False
-    if not ids and not texts and any(NUMBER.fullmatch(value) for each in values for value in each - none):
-        return False
-    return _same_few(values, none, len(cells[header[0]]))
+    return _same_few(columns, none, len(cells[header[0]]))
 
 
 def _same_few(columns: Sequence[set[str]], none: set[str], n_rows: int) -> bool:
@@ -141,10 +137,10 @@ def _read_long(table: Table, answers: Answers) -> None:
             "annotator must be one column of a table with a row per label; several are those of a wide table."
         )
     named = {"example": options.example, "annotator": options.annotator, "label": options.label}
-    found = find_columns(table.source.name, table.header, named)
-    names = list(found.values())
+    column_of = find_columns(table.source.name, table.header, named)
+    names = list(column_of.values())
     text = text_column(table.header, names, options.text) if options.texts else None
-    answers.notes.append("columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items()))
+    answers.notes.append("columns: " + ", ".join(f"{column} -> {role}" for role, column in column_of.items()))
     for block in table.blocks():
         columns: Sequence[Sequence[str]] = [block.columns[table.position(name)] for name in names]
         if text is not None:
@@ -164,13 +160,13 @@ def _read_long(table: Table, answers: Answers) -> None:
 
 def _unused(header: Sequence[str], used: Collection[str | None]) -> list[str]:
     """A note that names the columns that are not read as labels, if there are any."""
-    others = _without(header, used)
-    return [f"other columns: {some_names(others)}"] if others else []
+    unused = _without(header, used)
+    return [f"other columns: {some_names(unused)}"] if unused else []
 
 
-def _without(names: Iterable[str], others: Iterable[str | None]) -> list[str]:
-    """The names that are not among others, in time that grows with how many there are of both."""
-    left_out = {*others}
+def _without(names: Iterable[str], left_out: Iterable[str | None]) -> list[str]:
+    """The names that are not left out, in time that grows with how many there are of both."""
+    left_out = {*left_out}
     return [name for name in names if name not in left_out]
 
 
@@ -249,24 +245,24 @@ def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], options: R
 
 def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str]) -> None:
     """An error if a column gives other answers than columns that share theirs: a text, a source, a confidence."""
-    given = {annotator: set(map(plain_spelling, set(cells) - none)) for annotator, cells in columns.items()}
-    often = Counter(value for values in given.values() for value in values)
-    alike = _answers_in_common(list(given.values()))
-    own = [
+    answers = {annotator: set(map(plain_spelling, set(cells) - none)) for annotator, cells in columns.items()}
+    n_columns = Counter(value for values in answers.values() for value in values)
+    alike = _answers_in_common(list(answers.values()))
+    strange = [
         annotator
-        for annotator, values in given.items()
+        for annotator, values in answers.items()
         if sum(cell not in none for cell in columns[annotator]) >= MANY_EXAMPLES
-        and (2 * sum(often[value] > 1 for value in values) < len(values) or values.isdisjoint(alike))
+        and (2 * sum(n_columns[value] > 1 for value in values) < len(values) or values.isdisjoint(alike))
         and not _ONE_OF_MANY.fullmatch(plain_name(annotator))
     ]
-    others = _without(columns, own)
-    if own and len(others) >= 2:
-        one = next(cell for cell in columns[own[0]] if cell not in none)
+    usual = _without(columns, strange)
+    if strange and len(usual) >= 2:
+        first = next(cell for cell in columns[strange[0]] if cell not in none)
         raise LabelError(
-            f"{name}: the column {own[0]!r} does not look like an annotator: its values ({one[:40]!r}, ...) differ "
-            f"from those of {others[0]!r} and {others[1]!r}. Name the annotators' columns: "
-            f"--annotator {shell_word(','.join(others))} --wide (in Python: annotator=[...]); name {own[0]!r} too if "
-            "it is one."
+            f"{name}: the column {strange[0]!r} does not look like an annotator: its values ({first[:40]!r}, ...) "
+            f"differ from those of {usual[0]!r} and {usual[1]!r}. Name the annotators' columns: "
+            f"--annotator {shell_word(','.join(usual))} --wide (in Python: annotator=[...]); name {strange[0]!r} too "
+            "if it is one."
         )
 
 

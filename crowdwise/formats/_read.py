@@ -13,18 +13,16 @@ from crowdwise._text import some_names
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._answers import MISSING, WIDE, Answers, LabelFile, OnDuplicate, ReadOptions
 from crowdwise.formats._doccano import is_doccano, read_doccano
-from crowdwise.formats._eval_logs import LANGFUSE, MLFLOW, PHOENIX
-from crowdwise.formats._label_studio import LABEL_STUDIO, is_label_studio_flat, read_label_studio_flat
+from crowdwise.formats._label_studio import LABEL_STUDIO, LABEL_STUDIO_FLAT
 from crowdwise.formats._listed import ask_for_the_order, is_listed, is_mapping, read_listed, read_mapping
 from crowdwise.formats._marketplaces import MTURK, TOLOKA
 from crowdwise.formats._plain import read_plain
-from crowdwise.formats._tools import ARGILLA, INSPECT, PRODIGY
+from crowdwise.formats._tools import ARGILLA, INSPECT, LANGFUSE, MLFLOW, PHOENIX, PRODIGY
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import LabelScale, ScaleName
 from crowdwise.tables import (
     Placed,
     Source,
-    Table,
     check_encoding,
     encoding_of,
     is_document,
@@ -43,15 +41,13 @@ _RECORDS = {
     "mlflow": MLFLOW,
     "phoenix": PHOENIX,
 }
-# Tools that write tables: what the file is called, how it is known by its header, and what takes its answers.
-_TABLES: dict[str, tuple[str, Callable[[Sequence[str]], bool], Callable[[Table, Answers], None]]] = {
-    "mturk": (MTURK.title, MTURK.is_its, MTURK.read),
-    "toloka": (TOLOKA.title, TOLOKA.is_its, TOLOKA.read),
-    "label-studio": ("Label Studio, flat", is_label_studio_flat, read_label_studio_flat),
-    **{
-        name: (_RECORDS[name].title, _RECORDS[name].is_its_header, _RECORDS[name].read_table)
-        for name in ("langfuse", "phoenix")
-    },
+# Tools that write tables, known by their headers.
+_TABLES = {
+    "mturk": MTURK,
+    "toloka": TOLOKA,
+    "label-studio": LABEL_STUDIO_FLAT,
+    "langfuse": LANGFUSE,
+    "phoenix": PHOENIX,
 }
 _LISTED = "hugging-face"
 _MAPPINGS = {"peerannot": ("peerannot", True), "alttest": ("AltTest", False)}
@@ -196,13 +192,13 @@ def _take_table(
     source: Source, format: str | None, answers: Answers, encoding: str | None, delimiter: str | None = None
 ) -> str:
     table = open_table(source, encoding, delimiter)
-    for name, (title, is_its, read_its) in _TABLES.items():
-        its = is_its(table.header)
-        if format == name and not its:
+    for name, tool in _TABLES.items():
+        is_its = tool.is_its(dict.fromkeys(table.header))
+        if format == name and not is_its:
             raise LabelError(f"{source.name} is no table of {name}: its columns are {some_names(table.header)}.")
-        if its and format in (None, name):
-            read_its(table, answers)
-            return title
+        if is_its and format in (None, name):
+            tool.read(table.records(), answers)
+            return tool.title
     first = next(table.records(), None) if format is None else None
     if format == _LISTED or (first is not None and is_listed(first[1])):
         return read_listed(table.records(), answers)
@@ -234,8 +230,8 @@ def _take_records(
         raise DataError(f"{source.name}: there is no record in it.")
     records = chain([first], records)
     for name, tool in _RECORDS.items():
-        flat = name == "label-studio" and is_label_studio_flat(list(first[1]))  # it writes tables too
-        if not flat and (format == name or (format is None and tool.is_its(first[1]))):
+        is_flat = name == "label-studio" and LABEL_STUDIO_FLAT.is_its(first[1])  # it writes tables too
+        if not is_flat and (format == name or (format is None and tool.is_its(first[1]))):
             tool.read(records, answers)
             return tool.title
     if format == _LISTED or (format is None and is_listed(first[1])):

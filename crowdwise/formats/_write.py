@@ -17,17 +17,17 @@ from crowdwise._checks import check_choice
 from crowdwise._files import write_file
 from crowdwise._threads import spans
 from crowdwise.exceptions import DataError, OutputError
-from crowdwise.formats._answers import SEVERAL, Answers, LabelFile, choose_question
+from crowdwise.formats._answers import SEVERAL, Answers, LabelFile
 from crowdwise.formats._label_studio import annotations_of, choices_in, is_label_studio, results_about_the_whole
+from crowdwise.formats._names import choose_question
 from crowdwise.formats._read import read
 from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.consensus import Consensus, RatingConsensus
-from crowdwise.tables import Record, Source, as_text, parse_document
+from crowdwise.tables import N_ROWS, Record, Source, as_text, parse_document
 
 LABEL_FORMATS = ("table", "wide", "crowd-kit", "peerannot")
 CONSENSUS_FORMATS = ("csv", "crowd-kit", "label-studio")
-_BLOCK = 10_000  # rows that are written at a time
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number. Apostrophes before it count, too, so
 # that no two texts become one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -52,13 +52,9 @@ def csv_text(rows: Sequence[Sequence[Any]]) -> str:
     """Rows of cells as text with commas."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    if "\r" not in text.getvalue():
-        return text.getvalue()
-    # Python 3.11 does not quote a carriage return, which would end the row when it is read.
-    text = io.StringIO()
-    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    for row in rows:
-        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual).writerow(row)
+    if "\r" in text.getvalue():  # which Python 3.11 does not quote, so that it would end the row when it is read
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
     return text.getvalue()
 
 
@@ -72,8 +68,8 @@ def write_csv(
 
     def save(file: BinaryIO) -> None:
         every = chain([header], rows)
-        while some := list(islice(every, _BLOCK)):
-            cells = [[safe_cell(cell) for cell in row] for row in some] if safe else some
+        while block := list(islice(every, N_ROWS)):
+            cells = [[safe_cell(cell) for cell in row] for row in block] if safe else block
             file.write(csv_text(cells).encode("utf-8", "backslashreplace"))
 
     save_file(path, save)
@@ -159,7 +155,9 @@ def write_labels(labels: Any, path: str | os.PathLike[str], *, format: str = "ta
     check_choice("format", format, LABEL_FORMATS)
     labels = as_labels(labels, scale=None)
     if format == "peerannot":
-        document = {str(example): {str(who): label for who, label in given.items()} for example, given in labels}
+        document = {
+            str(example): {str(annotator): label for annotator, label in answers.items()} for example, answers in labels
+        }
         save_file(path, json.dumps(document, default=str) + "\n")
         return ()
     if format == "crowd-kit":
@@ -167,7 +165,7 @@ def write_labels(labels: Any, path: str | os.PathLike[str], *, format: str = "ta
         return ()
     if format == "wide":
         annotators = labels.annotators.tolist()
-        rows = ([example, *(given.get(who, "") for who in annotators)] for example, given in labels)
+        rows = ([example, *(answers.get(name, "") for name in annotators)] for example, answers in labels)
         write_csv(path, ("example", *annotators), rows)
     else:
         write_csv(path, ("example", "annotator", "label"), _rows(labels))
@@ -283,7 +281,7 @@ def _shown_tasks(
     controls = {as_text(result.get("from_name")): result for result in results}
     chosen = choose_question(source.name, controls, question)
     choices = [choices_in(result["value"]) for result in results if as_text(result.get("from_name")) == chosen]
-    parts = {Answers(source.name).label_of(each): sorted(set(map(as_text, each))) for each in choices}
+    parts = {Answers(source.name).label_of(several): sorted(set(map(as_text, several))) for several in choices}
     predictions = _predictions(consensus, controls[chosen], parts)
     ids = [as_text(task.get("id")) or str(number) for number, task in enumerate(tasks)]
     if predictions.keys().isdisjoint(ids):

@@ -39,9 +39,9 @@ def as_labels(y: Any, *, scale: ScaleName | None = "nominal") -> CrowdLabels:
     """
     if isinstance(y, CrowdLabels):
         if scale is not None and LabelScale.of(scale).has_classes != y.scale.has_classes:
-            needed, given = ("numbers", "classes") if y.scale.has_classes else ("classes", "numbers")
+            needed, present = ("numbers", "classes") if y.scale.has_classes else ("classes", "numbers")
             raise LabelError(
-                f'{needed} are needed here, and these labels are {given}: labels.with_scale("{scale}"), or read them '
+                f'{needed} are needed here, and these labels are {present}: labels.with_scale("{scale}"), or read them '
                 f'with read_labels(..., scale="{scale}").'
             )
         return y
@@ -126,26 +126,26 @@ def align(X: Any, labels: Any, *, join: Literal["exact", "inner", "left"] = "exa
 
 
 def match_examples(
-    values: Any, X: Any, labels: CrowdLabels | None = None, what: str = "values", *, partial: bool = False
+    values: Any, X: Any, labels: CrowdLabels | None = None, name: str = "values", *, partial: bool = False
 ) -> Any:
     """Values that belong to examples (truth, weights, slices), in the order of the rows of X.
 
     They are matched by the rule of `align`: a series by its index, a mapping by its keys, anything else by position.
     The ids of the rows are the index of X, else those of the labels; a mapping may name rows without ids by position.
     Values of examples that are not in X are passed over if every row of X has one; if `partial`, rows without one get
-    None. What is matched by position comes back as it came, and its length is not checked. `what` the values are is for
-    messages.
+    None. What is matched by position comes back as it came, and its length is not checked. `name` is what messages
+    call the values.
     """
     if isinstance(values, str | os.PathLike):
         raise LabelError(
-            f"{what} must be values: a list or an array in the order of the examples, or a series or mapping by their "
+            f"{name} must be values: a list or an array in the order of the examples, or a series or mapping by their "
             f"ids; got {os.fspath(values)!r}. If this is the name of a file, read it first, such as "
             f"pandas.read_csv({os.fspath(values)!r}, index_col=0).squeeze()."
         )
     rows = index_of(X)
     if rows is None and labels is not None and labels.id_source != "position":
         rows = labels.examples
-    value_ids, given = named_values(values)
+    value_ids, array = named_values(values)
     is_mapping = isinstance(values, Mapping)
     if is_mapping and rows is None:  # rows are named by their positions, in the whole from which labels were taken
         rows = np.arange(_n_rows(X)) if labels is None else labels.examples
@@ -155,12 +155,12 @@ def match_examples(
     absent = place < 0
     all_known = len(np.unique(place[~absent])) == len(value_ids)
     if _n_repeated(value_ids) or (absent.any() and (not partial or absent.all() or not all_known)):
-        raise AlignmentError(_describe_values(rows, value_ids, place, what, partial=partial))
-    taken = np.asarray(given)[place]
+        raise AlignmentError(_describe_values(rows, value_ids, place, name, partial=partial))
+    matched = np.asarray(array)[place]
     if absent.any():
-        taken = taken.astype(object)
-        taken[absent] = None
-    return taken
+        matched = matched.astype(object)
+        matched[absent] = None
+    return matched
 
 
 def _in_order_of_X(labels: CrowdLabels) -> CrowdLabels:
@@ -236,11 +236,9 @@ def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:
                 f"the identifiers of {side} must be different from each other; {repeated} are repeated. Give each row "
                 "an identifier of its own, or both sides as arrays in the same order."
             )
-    unlabelled, found = ids[place < 0], np.zeros(len(label_ids), dtype=bool)
-    found[place[place >= 0]] = True
-    unknown = label_ids[~found]
+    unlabelled, unknown = ids[place < 0], np.delete(label_ids, place[place >= 0])
     advice = ids_spelt_otherwise(unlabelled, unknown) or ids_shifted(ids, label_ids)
-    if not found.any():
+    if len(unknown) == len(label_ids):
         advice = advice or "Give X the examples' ids as index, of the same type: X.set_index(...)."
         return (
             f"no identifier of X (such as {unlabelled[:3].tolist()}) is among those of the labels (such as "
@@ -250,29 +248,29 @@ def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:
         'Use crowdwise.align(X, labels, join="inner") to keep what is on both sides, or join="left" to keep all of X.'
     )
     return (
-        f"the identifiers of X and of the labels do not match: {int(found.sum())} are on both sides, "
+        f"the identifiers of X and of the labels do not match: {len(label_ids) - len(unknown)} are on both sides, "
         f"{len(unlabelled)} only in X (such as {unlabelled[:3].tolist()}), "
         f"{len(unknown)} only in the labels (such as {unknown[:3].tolist()}). {advice}"
     )
 
 
-def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str, *, partial: bool) -> str:
+def _describe_values(rows: Array, value_ids: Array, place: Positions, name: str, *, partial: bool) -> str:
     if repeated := _n_repeated(value_ids):
-        return f"{what} must name each example once; {repeated} of its ids are repeated."
+        return f"{name} must name each example once; {repeated} of its ids are repeated."
     absent = place < 0
-    without = f"{int(absent.sum())} examples (such as {rows[absent][:3].tolist()}) have no {what}"
+    without = f"{int(absent.sum())} examples (such as {rows[absent][:3].tolist()}) have no {name}"
     unknown = np.delete(value_ids, place[~absent])
     if len(unknown) == 0:
-        return f"{without}. " + (f"If none is known, leave {what} out." if partial else "Give one value per example.")
+        return f"{without}. " + (f"If none is known, leave {name} out." if partial else "Give one value per example.")
     advice = ids_spelt_otherwise(rows[absent], unknown) or ids_shifted(value_ids, rows)
     if partial and not absent.all():
         return (
-            f"{what} names {count(len(unknown), 'id', 'ids')} (such as {unknown[:3].tolist()}) of none of the "
+            f"{name} names {count(len(unknown), 'id', 'ids')} (such as {unknown[:3].tolist()}) of none of the "
             f"{len(rows):,} examples (such as {rows[:3].tolist()}). {advice or 'Leave these out.'}"
         )
-    may = f" Examples may be without {what}, but those that it names must be there." if partial else ""
-    advice = advice or f"Give {what} the ids of the examples as its index or keys, or an array in their order."
+    may = f" Examples may be without {name}, but those that it names must be there." if partial else ""
+    advice = advice or f"Give {name} the ids of the examples as its index or keys, or an array in their order."
     return (
-        f"{without}, and {len(unknown)} of the examples that {what} names (such as {unknown[:3].tolist()}) are not "
+        f"{without}, and {len(unknown)} of the examples that {name} names (such as {unknown[:3].tolist()}) are not "
         f"among these.{may} {advice}"
     )

@@ -48,7 +48,7 @@ from crowdwise.labels._mistakes import (
     refuse_id_column,
     refuse_long_table,
 )
-from crowdwise.labels.scale import INTERVAL, NOMINAL, SCALES, ScaleName
+from crowdwise.labels.scale import INTERVAL, NOMINAL, ScaleName
 
 # Codes, and the distinct values that they point to.
 Coded = tuple[Array, Array]
@@ -71,7 +71,6 @@ class Declared:
     on_duplicate: str = "error"
 
     def __post_init__(self) -> None:
-        check_choice("scale", self.scale, SCALES)
         check_choice("on_duplicate", self.on_duplicate, ("error", "first", "last"))
 
 
@@ -95,7 +94,10 @@ def parts_of_matrix(values: Any, declared: Declared) -> Parts:
     if declared.classes is None:
         refuse_id_column(matrix, names, ratings=declared.scale == "interval")
     n_examples, n_annotators = matrix.shape
-    ids, id_source = _matrix_ids(values, declared.examples)
+    ids = index_of(values) if declared.examples is None else declared.examples
+    id_source: IdSource = "position" if ids is None else "given"
+    if declared.examples is None and ids is not None and is_default(ids):
+        id_source = "default"
     examples = _names(ids, n_examples, "examples")
     annotators = _names(names if declared.annotators is None else declared.annotators, n_annotators, "annotators")
     absent = missing_mask(matrix, declared.missing)
@@ -108,43 +110,30 @@ def parts_of_matrix(values: Any, declared: Declared) -> Parts:
         flat = np.ascontiguousarray(matrix).ravel()
         indptr = _starts(np.full(n_examples, n_annotators))
 
-    def place(at: int) -> str:
-        row = np.searchsorted(indptr, [at], side="right") - 1
-        return _place((row, examples), (index[at : at + 1], annotators), 0)
+    def place(label: int) -> str:
+        row = np.searchsorted(indptr, [label], side="right") - 1
+        return _place((row, examples), (index[label : label + 1], annotators), 0)
 
     labels = _coded(flat, declared, place)
     parts = _packed(indptr, index, labels, examples, annotators, declared, id_source)
     return parts | {"frame_library": library_of(values)}
 
 
-def _matrix_ids(values: object, examples: Any) -> tuple[object, IdSource]:
-    """The ids of the rows of a matrix, and where they come from."""
-    if examples is not None:
-        return examples, "given"
-    index = index_of(values)
-    if index is None:
-        return None, "position"
-    return index, "default" if is_default(index) else "given"
-
-
 def parts_of_table(table: object, columns: dict[str, Hashable | None], declared: Declared) -> Parts:
     """Parts from a long table with a row per label; `columns` are the names of those that were given by role."""
-    found = table_columns(table)
-    rows, who, what = (found[find_column(list(found), role, given)] for role, given in columns.items())
-    if not len(rows) == len(who) == len(what):
-        raise LabelError(f"columns must be of one length; got {len(rows)}, {len(who)} and {len(what)}.")
-    for column, role in ((rows, "example"), (who, "annotator")):
+    arrays = table_columns(table)
+    example, annotator, label = (arrays[find_column(list(arrays), role, name)] for role, name in columns.items())
+    if not len(example) == len(annotator) == len(label):
+        raise LabelError(f"columns must be of one length; got {len(example)}, {len(annotator)} and {len(label)}.")
+    for column, role in ((example, "example"), (annotator, "annotator")):
         if (absent := missing_mask(column)).any():
-            at = int(np.flatnonzero(absent)[0])
-            raise LabelError(f"every label needs its {role}; row {at} of the table has none.")
-    given = ~missing_mask(what, declared.missing)
-    example, annotator = (
-        _identify(rows[given], declared.examples, "example"),
-        _identify(who[given], declared.annotators, "annotator"),
-    )
-    labels = _coded(what[given], declared, lambda at: _place(example, annotator, at))
-    id_source: IdSource = "sorted" if declared.examples is None and not is_default(example[1]) else "given"
-    return _in_order(example, annotator, labels, declared, id_source) | {"frame_library": library_of(table)}
+            raise LabelError(f"every label needs its {role}; row {int(absent.argmax())} of the table has none.")
+    labelled = ~missing_mask(label, declared.missing)
+    examples = _identify(example[labelled], declared.examples, "example")
+    annotators = _identify(annotator[labelled], declared.annotators, "annotator")
+    labels = _coded(label[labelled], declared, lambda row: _place(examples, annotators, row))
+    id_source: IdSource = "sorted" if declared.examples is None and not is_default(examples[1]) else "given"
+    return _in_order(examples, annotators, labels, declared, id_source) | {"frame_library": library_of(table)}
 
 
 def parts_of_codes(columns: list[Coded], declared: Declared) -> Parts:
@@ -153,14 +142,14 @@ def parts_of_codes(columns: list[Coded], declared: Declared) -> Parts:
     The columns are the examples, the annotators and the labels: for every row of the table the position of its value,
     which is never missing, and the values in any order. The list is emptied, so that its memory is free.
     """
-    labels = _coded_rows(*columns.pop(), declared, lambda at: _place(columns[0], columns[1], at))
-    who, rows = _ranked(*columns.pop()), _ranked(*columns.pop())
-    return _in_order(rows, who, labels, declared, "given" if is_default(rows[1]) else "sorted")
-
-
-def _coded_rows(codes: Array, values: Array, declared: Declared, place: Callable[[int], str]) -> CodedLabels:
-    code_of, classes = _coded(values, declared, lambda at: place(int(np.argmax(codes == at))))
-    return code_of[codes], classes
+    codes, values = columns.pop()
+    code_of, classes = _coded(
+        values, declared, lambda code: _place(columns[0], columns[1], int(np.argmax(codes == code)))
+    )
+    codes = code_of[codes]
+    annotators, examples = _ranked(*columns.pop()), _ranked(*columns.pop())
+    id_source: IdSource = "given" if is_default(examples[1]) else "sorted"
+    return _in_order(examples, annotators, (codes, classes), declared, id_source)
 
 
 def _ranked(codes: Array, ids: Array) -> Coded:
@@ -172,33 +161,34 @@ def _starts(counts: Array) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def _names(names: object, n: int, what: str) -> Array:
+def _names(names: object, n: int, role: str) -> Array:
     if names is None:
         return np.arange(n)
-    ids = as_ids(names, what)
+    ids = as_ids(names, role)
     if len(ids) != n:
-        raise LabelError(f"there are {n} {what} in the matrix, but {len(ids)} names for them.")
+        raise LabelError(f"there are {n} {role} in the matrix, but {len(ids)} names for them.")
     return ids
 
 
-def _identify(values: Array, declared: Any, what: str) -> Coded:
+def _identify(values: Array, declared: Any, role: str) -> Coded:
     """Codes of the identifiers in a column, and the identifiers: those declared, or those found."""
     if declared is None:
         return encode(values, ids=True)
-    ids = as_ids(declared, f"{what}s")
+    ids = as_ids(declared, f"{role}s")
     codes = encode_declared(values, ids)
     if (codes < 0).any():
         unknown = values[codes < 0]
         raise LabelError(
-            f"{count(len(unknown), 'label is', 'labels are')} of an {what} that is not among the {len(ids)} declared, "
+            f"{count(len(unknown), 'label is', 'labels are')} of an {role} that is not among the {len(ids)} declared, "
             f"for instance {unknown[:3].tolist()}."
         )
     return codes, ids
 
 
-def _place(rows: Coded, who: Coded, at: int) -> str:
+def _place(examples: Coded, annotators: Coded, label: int) -> str:
     """Where a label is, in words."""
-    return f"example {shown(rows[1][rows[0][at]])}, annotator {shown(who[1][who[0][at]])}"
+    example, annotator = (shown(ids[codes[label]]) for codes, ids in (examples, annotators))
+    return f"example {example}, annotator {annotator}"
 
 
 # ---------------------------------------------------------------------- labels
@@ -210,10 +200,10 @@ def _coded(values: Array, declared: Declared, place: Callable[[int], str]) -> Co
         raise LabelError("Complex data not supported: labels must be classes or real numbers.")
     if declared.abstain is None:
         return _coded_answers(values, declared, place)
-    given = np.flatnonzero(~_is_abstention(values, declared))
-    codes, classes = _coded_answers(values[given], declared, lambda at: place(int(given[at])))
+    answered = np.flatnonzero(~_is_abstention(values, declared))
+    codes, classes = _coded_answers(values[answered], declared, lambda label: place(int(answered[label])))
     all_codes = np.full(len(values), -np.inf if classes is None else -1, dtype=codes.dtype)
-    all_codes[given] = codes
+    all_codes[answered] = codes
     return all_codes, classes
 
 
@@ -228,8 +218,8 @@ def _coded_answers(values: Array, declared: Declared, place: Callable[[int], str
         codes, classes = encode(values) if declared.classes is None else _of_declared(values, declared.classes, place)
         finite = np.isfinite(classes)[codes] if classes.dtype.kind == "f" else np.ones(1, dtype=bool)
     if not finite.all():
-        at = int(np.flatnonzero(~finite)[0])
-        raise LabelError(f"Input y contains infinity or a value too large for dtype('float64'): {place(at)}.")
+        where = place(int(finite.argmin()))
+        raise LabelError(f"Input y contains infinity or a value too large for dtype('float64'): {where}.")
     if classes is not None and declared.classes is None:
         refuse_fractions(classes)
         note_spellings(classes)
@@ -258,11 +248,11 @@ def _of_declared(values: Array, classes: Any, place: Callable[[int], str]) -> Co
     declared = tidy(as_ids(classes, "classes").tolist())
     codes = encode_declared(values, declared)
     if (codes < 0).any():
-        at = int(np.flatnonzero(codes < 0)[0])
-        found = f"found {shown(values[at])} for {place(at)}"
+        unknown = int(np.argmax(codes < 0))
         raise LabelError(
-            f"labels must be among the declared classes {declared.tolist()}; {found}. "
-            "Declare it too, or declare that it is no label: --missing, --abstain (missing=..., abstain=...)."
+            f"labels must be among the declared classes {declared.tolist()}; found {shown(values[unknown])} for "
+            f"{place(unknown)}. Declare it too, or declare that it is no label: --missing, --abstain (missing=..., "
+            "abstain=...)."
         )
     return codes, declared
 
@@ -273,9 +263,9 @@ def _ratings(values: Array, classes: Any, place: Callable[[int], str]) -> NDArra
     if values.dtype.kind not in "biuf":  # strings and times would become numbers without a word
         is_number = np.fromiter((isinstance(value, Real | Decimal | np.bool_) for value in values), bool, len(values))
         if not is_number.all():
-            at = int(np.flatnonzero(~is_number)[0])
+            first = int(is_number.argmin())
             raise LabelError(
-                f"ratings must be numbers; found {shown(values[at])} for {place(at)}. "
+                f"ratings must be numbers; found {shown(values[first])} for {place(first)}. "
                 'Convert them first, or use scale="nominal" for classes.'
             )
     try:
@@ -287,12 +277,12 @@ def _ratings(values: Array, classes: Any, place: Callable[[int], str]) -> NDArra
 # ---------------------------------------------------------------------- rows
 
 
-def _in_order(rows: Coded, who: Coded, labels: CodedLabels, declared: Declared, id_source: IdSource) -> Parts:
+def _in_order(example: Coded, annotator: Coded, labels: CodedLabels, declared: Declared, id_source: IdSource) -> Parts:
     """Parts from rows in any order, in which an annotator may have labelled an example more than once."""
-    (codes, classes), examples, annotators = labels, rows[1], who[1]
+    (codes, classes), examples, annotators = labels, example[1], annotator[1]
     n_annotators = max(len(annotators), 1)
-    key = rows[0].astype(np.int64) * n_annotators + who[0]
-    del rows, who, labels  # all that is deleted here is as long as the table
+    key = example[0].astype(np.int64) * n_annotators + annotator[0]
+    del example, annotator, labels  # all that is deleted here is as long as the table
     order = np.argsort(key, kind="stable")
     key, codes = key[order], codes[order]
     del order
@@ -300,10 +290,16 @@ def _in_order(rows: Coded, who: Coded, labels: CodedLabels, declared: Declared, 
     if repeats.any():
         differs = repeats & (codes[1:] != codes[:-1])
         if differs.any() and declared.on_duplicate == "error":
-            at = int(np.flatnonzero(differs)[0])
-            row, column = divmod(int(key[at]), n_annotators)
-            answers = [_in_words(code, classes) for code in codes[at : at + 2]]
-            raise LabelError(_two_answers(shown(examples[row]), shown(annotators[column]), answers, int(differs.sum())))
+            first = int(differs.argmax())
+            row, column = divmod(int(key[first]), n_annotators)
+            answers = " and ".join(_in_words(code, classes) for code in codes[first : first + 2])
+            times = "once" if differs.sum() == 1 else f"{differs.sum()} times"
+            raise LabelError(
+                f"{times} an annotator gave one example two different labels, for instance annotator "
+                f"{shown(annotators[column])} on example {shown(examples[row])}: {answers}. Choose one with "
+                'on_duplicate="first" or "last" (--on-duplicate last); several runs of one model: '
+                'read_labels(..., on_duplicate="runs") (--on-duplicate runs).'
+            )
         _warn_of_repeats(repeats, differs, declared.on_duplicate)
         only = [[True], ~repeats] if declared.on_duplicate != "last" else [~repeats, [True]]
         keep = np.concatenate(only)
@@ -319,20 +315,11 @@ def _in_words(code: Any, classes: Array | None) -> str:
     return shown(code) if classes is None else "an abstention" if code < 0 else shown(classes[code])
 
 
-def _two_answers(example: str, annotator: str, answers: list[str], n_differ: int) -> str:
-    return (
-        f"{'once' if n_differ == 1 else f'{n_differ} times'} an annotator gave one example two different labels, "
-        f"for instance annotator {annotator} on example {example}: {' and '.join(answers)}. Choose one with "
-        'on_duplicate="first" or "last" (--on-duplicate last); several runs of one model: '
-        'read_labels(..., on_duplicate="runs") (--on-duplicate runs).'
-    )
-
-
 def _warn_of_repeats(repeats: Array, differs: Array, on_duplicate: str) -> None:
     dropped = f", {int(differs.sum())} of them different: the {on_duplicate} was kept" if differs.any() else ""
     pair = "an (example, annotator) and"
-    said = count(int(repeats.sum()), f"label repeats {pair} counts", f"labels repeat {pair} count")
-    warn(f"{said} once{dropped}.")
+    repeated = count(int(repeats.sum()), f"label repeats {pair} counts", f"labels repeat {pair} count")
+    warn(f"{repeated} once{dropped}.")
 
 
 def _packed(

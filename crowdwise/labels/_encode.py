@@ -18,18 +18,13 @@ from crowdwise.exceptions import LabelError
 
 # Lookup tables for integer values may be this much longer than the values themselves.
 _TABLE_SLACK = 4
-# Up to this range, integers are found by comparing rather than by a lookup table.
-_FEW = 16
 # From here on, floats skip whole numbers.
-_LARGEST_EXACT = 2**53
+_LARGEST_EXACT = 2 / np.finfo(np.float64).eps
 
 
 def smallest_integer_type(n_values: int) -> np.dtype[Any]:
-    """The narrowest signed integer type that holds ``range(n_values)``."""
-    for dtype in (np.int8, np.int16, np.int32):
-        if n_values <= np.iinfo(dtype).max:
-            return np.dtype(dtype)
-    return np.dtype(np.int64)
+    """The narrowest signed integer type that holds `n_values` and what is below."""
+    return np.min_scalar_type(-n_values - 1)
 
 
 def is_missing(value: object) -> bool:
@@ -106,7 +101,7 @@ def _as_numbers(objects: Array) -> Array:
     return objects if len(types) > 1 and loses_digits(numbers) else numbers
 
 
-def as_column(values: Any, what: str) -> Array:
+def as_column(values: Any, name: str) -> Array:
     """An array with one value per row; a tuple is a value, not a row."""
     if _is_plain(values):
         values = list(values)
@@ -114,7 +109,7 @@ def as_column(values: Any, what: str) -> Array:
             return as_objects(values)
     array = as_array(values)
     if array.ndim != 1:
-        raise LabelError(f"{what} must be one-dimensional; got an array of shape {array.shape}.")
+        raise LabelError(f"{name} must be one-dimensional; got an array of shape {array.shape}.")
     return array
 
 
@@ -126,33 +121,19 @@ def _as_whole_numbers(values: Array) -> Array | None:
     return integers if np.array_equal(integers, values) else None
 
 
-def _present(values: Array, low: int, high: int) -> NDArray[np.bool_]:
-    """Which of the integers from `low` to `high` occur."""
-    if high - low < _FEW:  # one comparison per value is faster than one write per label
-        between = [bool((values == value).any()) for value in range(low + 1, high)]
-        return np.array([True, *between, True][: high - low + 1])
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[values.astype(np.int64) - low] = True
-    return present
+def renumbered(mask: NDArray[np.bool_]) -> Array:
+    """The new position of each of those in a mask, in the smallest type."""
+    return (np.cumsum(mask) - 1).astype(smallest_integer_type(int(mask.sum())))
 
 
-def _encode_integers(values: Array) -> tuple[Array, Array]:
-    low, high = int(values.min()), int(values.max())
-    if high > np.iinfo(np.int64).max:
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(smallest_integer_type(len(distinct))), tidy(distinct.tolist())
-    if values.dtype.kind == "u":  # NumPy subtracts unsigned from signed integers as floats
-        values = values.astype(np.int64)
-    if high - low > _TABLE_SLACK * len(values) + 1024:
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(smallest_integer_type(len(distinct))), distinct
-    present = _present(values, low, high)
-    distinct = np.flatnonzero(present) + low
-    dtype = smallest_integer_type(len(distinct))
-    offsets = values if low == 0 else values - np.int64(low)
-    if present.all():  # already consecutive: no lookup needed
-        return offsets.astype(dtype), distinct
-    return (np.cumsum(present) - 1).astype(dtype)[offsets], distinct
+def _encode_numbers(values: Array) -> tuple[Array, Array]:
+    """Integers that are close together are looked up in a table, which is faster than to sort them."""
+    if values.dtype.kind == "i" and int(values.max()) - int(values.min()) <= _TABLE_SLACK * len(values):
+        offsets = values - values.min()
+        present = np.bincount(offsets) > 0
+        return renumbered(present)[offsets], np.flatnonzero(present) + values.min()
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes.astype(smallest_integer_type(len(distinct))), distinct
 
 
 def as_objects(values: Sequence[object]) -> Array:
@@ -203,7 +184,7 @@ def _encode_objects(values: list[Any], *, ids: bool) -> tuple[Array, Array]:
 
 def _as_id_array(ids: Sequence[Any]) -> Array:
     """Identifiers as they came; only integers get a type of their own."""
-    if ids and all(issubclass(one, int | np.integer) and one is not bool for one in set(map(type, ids))):
+    if ids and all(issubclass(kind, int | np.integer) and kind is not bool for kind in set(map(type, ids))):
         try:
             return np.array(ids, dtype=np.int64)
         except OverflowError:
@@ -216,9 +197,9 @@ def tidy(distinct: Sequence[Any]) -> Array:
     types = set(map(type, distinct))
     if types and types <= {bool, np.bool_}:
         return np.array(distinct, dtype=bool)
-    if not types or not all(issubclass(one, int | float | np.integer | np.floating | np.bool_) for one in types):
+    if not types or not all(issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in types):
         return as_objects(distinct)
-    is_whole = not any(issubclass(one, float | np.floating) for one in types)
+    is_whole = not any(issubclass(kind, float | np.floating) for kind in types)
     try:
         numbers = np.array(distinct, dtype=np.int64 if is_whole else np.float64)
     except OverflowError:
@@ -240,17 +221,12 @@ def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
     """
     if len(values) == 0:
         return np.zeros(0, dtype=np.int8), np.zeros(0, dtype=object)
-    if values.dtype.kind == "b":
-        codes, distinct = _encode_integers(values.astype(np.int8))
-        return codes, distinct.astype(bool)
-    if values.dtype.kind in "iu":
-        return _encode_integers(values)
     if values.dtype.kind == "f":
         whole = None if ids else _as_whole_numbers(values)
-        if whole is not None:
-            return _encode_integers(whole)
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(smallest_integer_type(len(distinct))), distinct
+        return _encode_numbers(values if whole is None else whole)
+    if values.dtype.kind in "biu" and int(values.max()) <= np.iinfo(np.int64).max:
+        codes, distinct = _encode_numbers(values.astype(np.int64, copy=False))
+        return codes, distinct.astype(bool) if values.dtype.kind == "b" else distinct
     return _encode_objects(_elements(values), ids=ids)
 
 
@@ -266,9 +242,9 @@ def encode_declared(values: Array, declared: Array) -> Array:
 def find_ids(values: Array, ids: Array) -> NDArray[np.intp]:
     """Where each value is among different ids; -1 where it is not. One is looked for without an index of all."""
     if len(values) == 1:
-        (one,) = _elements(values)
-        is_whole = ids.dtype.kind in "iu" and isinstance(one, int | np.integer)
-        return np.append(np.flatnonzero(ids == (one if is_whole else as_objects([one]))), -1)[:1]
+        (value,) = _elements(values)
+        is_whole = ids.dtype.kind in "iu" and isinstance(value, int | np.integer)
+        return np.append(np.flatnonzero(ids == (value if is_whole else as_objects([value]))), -1)[:1]
     return encode_declared(values, ids).astype(np.intp)
 
 
@@ -277,19 +253,19 @@ def id_array(values: Array) -> Array:
     return _as_id_array(_elements(values))
 
 
-def as_ids(values: Any, what: str) -> Array:
-    """Identifiers, each different from the others, kept exactly as they came."""
-    elements = list(values) if _is_plain(values) else _elements(as_column(values, what))
+def as_ids(values: Any, name: str) -> Array:
+    """Identifiers, each different from the others, kept exactly as they came; `name` is for messages."""
+    elements = list(values) if _is_plain(values) else _elements(as_column(values, name))
     try:
         n_distinct = len(set(elements))
     except TypeError as error:
-        raise LabelError(f"{what} must be single values, such as numbers or strings: {error}.") from None
+        raise LabelError(f"{name} must be single values, such as numbers or strings: {error}.") from None
     ids = _as_id_array(elements)
     if ids.dtype == object and any(map(is_missing, elements)):
-        at = next(i for i, value in enumerate(elements) if is_missing(value))
-        raise LabelError(f"{what} must not be missing; number {at} (from 0) is {elements[at]!r}.")
+        absent = next(i for i, value in enumerate(elements) if is_missing(value))
+        raise LabelError(f"{name} must not be missing; number {absent} (from 0) is {elements[absent]!r}.")
     if n_distinct < len(ids):
         seen: set[object] = set()
         repeated = next(value for value in elements if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise LabelError(f"{what} must be different from each other; {shown(repeated)} occurs more than once.")
+        raise LabelError(f"{name} must be different from each other; {shown(repeated)} occurs more than once.")
     return ids

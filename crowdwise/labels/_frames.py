@@ -74,7 +74,7 @@ def _column(series: Any) -> Array:
     elif (
         absent.any() and values.dtype.kind == "f" and loses_digits(values)
     ):  # integers became floats to make room for what is absent
-        values = np.fromiter(series.to_list(), dtype=object, count=len(values))
+        values = as_objects(series.to_list())
     return np.asarray(values)
 
 
@@ -92,16 +92,16 @@ def frame_matrix(frame: Any) -> tuple[Array, list[object]]:
     matrix = np.empty((len(table), len(columns)), dtype=dtypes.pop() if len(dtypes) == 1 else object)
     for i, column in enumerate(columns):
         is_time = column.dtype.kind in "Mm" and matrix.dtype == object  # which would become numbers
-        matrix[:, i] = np.fromiter(column, dtype=object, count=len(column)) if is_time else column
+        matrix[:, i] = as_objects(list(column)) if is_time else column
     return matrix, names
 
 
-def find_column(names: list[Hashable], role: str, given: Hashable | None) -> Hashable:
-    """The name of the column that plays `role`: the one given, else the first usual name."""
-    if given is not None:
-        if given in names:
-            return given
-        raise LabelError(f"there is no column {given!r} for {role}; the columns are {names}.")
+def find_column(names: list[Hashable], role: str, name: Hashable | None) -> Hashable:
+    """The name of the column that plays `role`: the one named, else the first usual name."""
+    if name is not None:
+        if name in names:
+            return name
+        raise LabelError(f"there is no column {name!r} for {role}; the columns are {names}.")
     lowered = {name.lower(): name for name in reversed(names) if isinstance(name, str)}
     for usual in USUAL_NAMES[role]:
         if usual in lowered:

@@ -46,9 +46,9 @@ def groups_by_name(groups: Array | None, annotators: Array) -> dict[Any, Any] | 
     return None if groups is None else dict(zip(annotators.tolist(), groups.tolist(), strict=True))
 
 
-def joined_groups(one: dict[Any, Any] | None, other: dict[Any, Any] | None) -> dict[Any, Any] | None:
+def joined_groups(first: dict[Any, Any] | None, second: dict[Any, Any] | None) -> dict[Any, Any] | None:
     """The groups of two parts."""
-    return (one or {}) | (other or {}) if one is not None or other is not None else None
+    return first if second is None else (first or {}) | second
 
 
 def groups_in_order(by_name: dict[Any, Any] | None, annotators: Array) -> Array | None:
@@ -76,12 +76,12 @@ def _by_annotator(groups: Any, annotators: Array) -> Array:
         )
     if not known.all():
         unknown = count(int((~known).sum()), "annotator who has", "annotators who have")
-        first, others = names[~known][0], np.setdiff1d(np.arange(len(annotators)), place)
-        near = get_close_matches(str(first), [str(name) for name in annotators[others].tolist()], 1)
+        first, not_named = names[~known][0], np.delete(annotators, place[known])
+        near = get_close_matches(str(first), [str(name) for name in not_named.tolist()], 1)
         warn(f"groups names {unknown} no labels, such as {first!r}{perhaps(list(map(repr, near)))}.")
-    given = np.full(len(annotators), None, dtype=object)
-    given[place[known]] = as_objects(list(values))[known]
-    return given
+    in_order = np.full(len(annotators), None, dtype=object)
+    in_order[place[known]] = as_objects(list(values))[known]
+    return in_order
 
 
 def numbered(group: Array) -> Positions:

@@ -23,6 +23,7 @@ from crowdwise.labels._encode import (
     encode_declared,
     find_ids,
     loses_digits,
+    renumbered,
     shown,
     smallest_integer_type,
 )
@@ -46,9 +47,9 @@ class LabelArrays(LabelRows):
     def __iter__(self) -> Iterator[tuple[Any, dict[Any, Any]]]:
         """The id of each example with its labels by annotator."""
         table = self.to_table()
-        annotators, given = table["annotator"].tolist(), table["label"].tolist()
+        annotators, labels = table["annotator"].tolist(), table["label"].tolist()
         for name, start, stop in zip(self.examples.tolist(), self.indptr[:-1], self.indptr[1:], strict=True):
-            yield name, dict(zip(annotators[start:stop], given[start:stop], strict=True))
+            yield name, dict(zip(annotators[start:stop], labels[start:stop], strict=True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """One value per example, as scikit-learn's tools need it: the known answer, else the majority or mean rating.
@@ -79,12 +80,12 @@ class LabelArrays(LabelRows):
         matrix : ndarray of shape (n_examples, n_annotators)
             Missing labels are NaN among numbers and None among anything else.
         """
-        given = self._named(self.values)
+        labels = self._named(self.values)
         if self.is_complete:
-            return given.reshape(self.shape).copy()
-        dtype, nothing = _room_for_gaps(given)
+            return labels.reshape(self.shape).copy()
+        dtype, nothing = _room_for_gaps(labels)
         matrix: Array = np.full(self.shape, nothing, dtype=dtype)
-        matrix[self.example_index, self.annotator_index] = given
+        matrix[self.example_index, self.annotator_index] = labels
         return matrix
 
     def to_table(self) -> dict[str, Array]:
@@ -97,7 +98,7 @@ class LabelArrays(LabelRows):
         return {
             "example": self.examples[self.example_index],
             "annotator": self.annotators[self.annotator_index],
-            "label": self.values.copy() if self.classes is None else self.classes[self.values],
+            "label": self._named(self.values.copy()),
         }
 
     def _named(self, values: Array) -> Array:
@@ -165,20 +166,12 @@ class LabelArrays(LabelRows):
             )
         lengths = self.labels_per_example[chosen]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
-        if self.is_complete and self.n_annotators:
-            wide = (len(chosen), self.n_annotators)
-            flat_index = self.annotator_index.reshape(self.shape)[: len(chosen)].ravel()
-            if len(chosen) > self.n_examples:
-                flat_index = np.broadcast_to(self.annotator_index[: self.n_annotators], wide).ravel()
-            flat_values = self.values.reshape(self.shape)[chosen].ravel()
-        else:
-            at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
-            flat_index, flat_values = self.annotator_index[at], self.values[at]
+        place = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
         part = replace(
             self,
             indptr=indptr,
-            annotator_index=flat_index,
-            values=flat_values,
+            annotator_index=self.annotator_index[place],
+            values=self.values[place],
             examples=self.examples[chosen],
             abstentions=None if self.abstentions is None else self.abstentions[chosen],
             truth=None if self.truth is None else self.truth[chosen],
@@ -209,7 +202,7 @@ class LabelArrays(LabelRows):
         part = self._part(mask[self.annotator_index])
         return replace(
             part,
-            annotator_index=_renumbered(mask)[part.annotator_index],
+            annotator_index=renumbered(mask)[part.annotator_index],
             annotators=self.annotators[mask],
             abstentions=None if self.abstentions is None else self.abstentions[:, mask],
             groups=None if self.groups is None else self.groups[mask],
@@ -218,24 +211,24 @@ class LabelArrays(LabelRows):
     def _of_classes(self, keep: ArrayLike) -> Self:
         """The labels that are of some classes (a mask over `classes`); all examples and annotators stay."""
         classes, mask = self._need_classes("of_classes"), np.asarray(keep, dtype=bool)
-        part, number = self._part(mask[self.values]), _renumbered(mask)
+        part, number = self._part(mask[self.values]), renumbered(mask)
         truth = None if self.truth is None else np.append(np.where(mask, number, -1), -1)[self.truth]
         return replace(part, values=number[part.values], classes=classes[mask], truth=truth)
 
-    def _part(self, kept: NDArray[np.bool_]) -> Self:
+    def _part(self, mask: NDArray[np.bool_]) -> Self:
         """Some of the labels (a mask over all of them)."""
-        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
-        return replace(self, indptr=indptr, annotator_index=self.annotator_index[kept], values=self.values[kept])
+        indptr = np.concatenate([[0], np.cumsum(mask)])[self.indptr]
+        return replace(self, indptr=indptr, annotator_index=self.annotator_index[mask], values=self.values[mask])
 
     def _with_classes(self, classes: Array) -> Self:
         """The same labels, coded by other classes, among which are all that labels were given of."""
-        mine = self._need_classes("with_classes")
-        if mine is classes or np.array_equal(mine, classes):
+        before = self._need_classes("with_classes")
+        if before is classes or np.array_equal(before, classes):
             return self
-        table = encode_declared(mine, classes)
+        table = encode_declared(before, classes)
         used = np.unique(self.values if self.truth is None else [*self.values, *self.truth[self.truth >= 0]])
         if (table[used] < 0).any():
-            unknown = mine[used[table[used] < 0]].tolist()
+            unknown = before[used[table[used] < 0]].tolist()
             raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
         truth = None if self.truth is None else np.append(table, -1)[self.truth]
         return replace(self, values=table[self.values], classes=classes, truth=truth)
@@ -269,19 +262,22 @@ class LabelArrays(LabelRows):
         """
         named = {"example": example, "annotator": annotator, "label": label}
         if table is None:
-            rows, who, given = (as_column([value], "labels") for value in named.values())
+            examples, annotators, labels = (as_column([value], "labels") for value in named.values())
         else:
             columns = table_columns(table)
-            rows, who, given = (columns[find_column(list(columns), role, name)] for role, name in named.items())
-        grown = self._with_annotators(_with_names(self.annotators, who, "annotator", new=new))
-        values = given.astype(np.float64) if self.classes is None else given
-        if self.classes is not None:
-            classes = _with_names(self.classes, given, "class", new=new)
+            examples, annotators, labels = (
+                columns[find_column(list(columns), role, name)] for role, name in named.items()
+            )
+        grown = self._with_annotators(_with_names(self.annotators, annotators, "annotator", new=new))
+        if self.classes is None:
+            values: Array = labels.astype(np.float64)
+        else:
+            classes = _with_names(self.classes, labels, "class", new=new)
             if len(classes) > len(self.classes):
                 classes = self.scale.in_order(classes, self.classes) if self.scale.has_order else classes
                 classes = classes if self.declared_classes else encode(classes)[1]
-            grown, values = grown._with_classes(classes), find_ids(given, classes)
-        return grown._with_inserted(self._places(rows, "example"), find_ids(who, grown.annotators), values)
+            grown, values = grown._with_classes(classes), find_ids(labels, classes)
+        return grown._with_inserted(self._places(examples, "example"), find_ids(annotators, grown.annotators), values)
 
     def without(self, *, example: Any = None, annotator: Any = None) -> Self:
         """New labels without those of an example, of an annotator, or the one of an annotator for an example.
@@ -303,8 +299,8 @@ class LabelArrays(LabelRows):
             begin, end = int(self.indptr[row]), int(self.indptr[row + 1])
         gone = np.arange(begin, end)
         if annotator is not None:
-            who = self._places(as_column([annotator], "ids"), "annotator")[0]
-            gone = begin + np.flatnonzero(self.annotator_index[begin:end] == who)
+            column = self._places(as_column([annotator], "ids"), "annotator")[0]
+            gone = begin + np.flatnonzero(self.annotator_index[begin:end] == column)
         rows = np.searchsorted(self.indptr, gone, side="right") - 1
         index, values = np.delete(self.annotator_index, gone), np.delete(self.values, gone)
         return self._with_arrays(self.indptr - self._n_before(rows), index, values)
@@ -312,19 +308,19 @@ class LabelArrays(LabelRows):
     def _places(self, names: Array, role: Literal["example", "annotator"]) -> Positions:
         known = self.examples if role == "example" else self.annotators
         one_example = len(names) == 1 and role == "example" and known.dtype == object
-        at = self._place_of_example(names) if one_example else find_ids(names, known)
-        if (at < 0).any():
+        places = self._place_of_example(names) if one_example else find_ids(names, known)
+        if (places < 0).any():
             raise LabelError(
-                f"{role} {shown(names[at < 0][0])} is not among those of the labels (such as {known[:3].tolist()})."
+                f"{role} {shown(names[places < 0][0])} is not among those of the labels (such as {known[:3].tolist()})."
             )
-        return at
+        return places
 
     def _place_of_example(self, name: Array) -> Positions:
         """By its hash, for to compare objects takes long where examples are many."""
         with suppress(TypeError):  # of a value that has no hash
             alike = np.flatnonzero(self._example_hashes == hash(name.tolist()[0]))
-            if (found := find_ids(name, self.examples[alike]))[0] >= 0:
-                return alike[found]
+            if (place := find_ids(name, self.examples[alike]))[0] >= 0:
+                return alike[place]
         return find_ids(name, self.examples)  # times of another unit have another hash
 
     @cached_property
@@ -358,37 +354,32 @@ class LabelArrays(LabelRows):
             groups=None if self.groups is None else as_objects([*self.groups, *[None] * n_new]),
         )
 
-    def _with_inserted(self, rows: Positions, who: Positions, values: Array) -> Self:
+    def _with_inserted(self, rows: Positions, columns: Positions, values: Array) -> Self:
         """The same labels and some more, which are not there yet."""
-        order = np.lexsort([who, rows])
-        rows, who, values = rows[order], who[order], values[order]
-        at = np.empty(len(rows), dtype=np.intp)
-        for i, (row, annotator) in enumerate(zip(rows.tolist(), who.tolist(), strict=True)):
+        order = np.lexsort([columns, rows])
+        rows, columns, values = rows[order], columns[order], values[order]
+        places = np.empty(len(rows), dtype=np.intp)
+        for i, (row, annotator) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
             begin, end = int(self.indptr[row]), int(self.indptr[row + 1])
-            at[i] = begin + np.searchsorted(self.annotator_index[begin:end], annotator)
-            is_there = at[i] < end and self.annotator_index[at[i]] == annotator
-            if is_there or (i > 0 and (rows[i - 1], who[i - 1]) == (row, annotator)):
+            places[i] = begin + np.searchsorted(self.annotator_index[begin:end], annotator)
+            is_there = places[i] < end and self.annotator_index[places[i]] == annotator
+            if is_there or (i > 0 and (rows[i - 1], columns[i - 1]) == (row, annotator)):
                 raise LabelError(
                     f"annotator {shown(self.annotators[annotator])} has labelled example {shown(self.examples[row])} "
                     "already. Take the label back first: labels.without(example=..., annotator=...)."
                 )
-        index, values = np.insert(self.annotator_index, at, who), np.insert(self.values, at, values)
+        index, values = np.insert(self.annotator_index, places, columns), np.insert(self.values, places, values)
         return self._with_arrays(self.indptr + self._n_before(rows), index, values)
 
 
-def _renumbered(mask: NDArray[np.bool_]) -> Array:
-    """The new position of each of those that are kept, in the smallest type."""
-    return (np.cumsum(mask) - 1).astype(smallest_integer_type(int(mask.sum())))
-
-
-def _with_names(known: Array, given: Array, what: str, *, new: bool) -> Array:
-    """Names that include those given; an error if some are unknown and may not be new."""
-    unknown = given[find_ids(given, known) < 0]
+def _with_names(known: Array, names: Array, role: str, *, new: bool) -> Array:
+    """Known names and others; an error if some are unknown and may not be new."""
+    unknown = names[find_ids(names, known) < 0]
     if not len(unknown):
         return known
     if not new:
         raise LabelError(
-            f"{what} {shown(unknown[0])} is not among those of the labels (such as {known[:3].tolist()}). If it is "
+            f"{role} {shown(unknown[0])} is not among those of the labels (such as {known[:3].tolist()}). If it is "
             "new: append(..., new=True)."
         )
-    return as_ids([*known.tolist(), *encode(unknown, ids=True)[1].tolist()], what)
+    return as_ids([*known.tolist(), *encode(unknown, ids=True)[1].tolist()], role)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise._arrays import Array, FrozenArrays
-from crowdwise._threads import COSTLY, each_block
+from crowdwise._arrays import Array, FrozenArrays, read_only
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._encode import smallest_integer_type
 from crowdwise.labels.scale import NOMINAL, LabelScale
@@ -91,22 +90,12 @@ class LabelRows(FrozenArrays):
     @cached_property
     def labels_per_example(self) -> NDArray[np.int64]:
         """How many labels each example has."""
-        given = np.diff(self.indptr)
-        given.setflags(write=False)
-        return given
+        return read_only(np.diff(self.indptr))
 
     @cached_property
     def labels_per_annotator(self) -> NDArray[np.int64]:
         """How many labels each annotator gave."""
-        if self.is_complete:
-            given = np.full(self.n_annotators, self.n_examples)
-        else:
-            given = np.zeros(self.n_annotators, dtype=np.int64)
-            for start in range(0, self.n_labels, _MOST_STORED):  # counting makes eight bytes of each
-                some = self.annotator_index[start : start + _MOST_STORED]
-                given += np.bincount(some, minlength=self.n_annotators)
-        given.setflags(write=False)
-        return given
+        return read_only(np.bincount(self.annotator_index, minlength=self.n_annotators))
 
     @property
     def n_abstentions(self) -> int:
@@ -142,30 +131,10 @@ class LabelRows(FrozenArrays):
         largest = int(per_example.max(initial=0))
         tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
         for k in range(1, len(classes)):
-            if self.is_complete:
-                tally[:, k] = self._weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
-            else:
-                tally[:, k] = self._sum_per_example(self.values == k)
+            tally[:, k] = self._sum_per_example(self.values == k)
         if len(classes):
             tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
-        tally.setflags(write=False)
-        return tally
-
-    def _weigh_complete(self, weight: Array, k: int) -> Array:
-        """Sums over the annotators who chose class k of their weights, for complete labels."""
-        matrix = self.values.reshape(self.shape)
-        zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
-        sums = np.empty(self.n_examples, dtype=weight.dtype)
-
-        def weigh(block: slice) -> None:
-            chosen = matrix[block] if zero_or_one else matrix[block] == k
-            # OpenBLAS's product with five columns of float32 reads memory beside the rows
-            # (AVX-512, 0.3.31): the sums are right, the flag for invalid values is not.
-            with np.errstate(invalid="ignore"):
-                sums[block] = chosen.astype(weight.dtype) @ weight
-
-        each_block(weigh, self.n_examples, COSTLY * matrix.size)
-        return sums
+        return read_only(tally)
 
     def _sum_per_example(self, per_label: Array) -> Array:
         """Sums of a quantity given for every label, over the labels of each example."""

@@ -19,8 +19,6 @@ from crowdwise.labels._frames import USUAL_NAMES
 _ID_NAMES = {*USUAL_NAMES["example"], "id", "index", "key", "row", "uuid", "name", "unnamed: 0"}
 # In so many examples, one annotator does not give all of them different labels while the others use few classes.
 MANY_EXAMPLES = 10
-# The other columns are looked at in the first rows only.
-_FIRST_ROWS = 1000
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _ZEROS = re.compile(r"^0+(?=[0-9])|(?<=[0-9])\.0+$")
 # What is answered in the place of an answer, in plain spelling; yes and no are answers, beside numbers too.
@@ -57,9 +55,9 @@ def refuse_id_column(matrix: Array, names: Sequence[object] | None, *, ratings: 
         named = names is not None and str(names[j]).lower() in _ID_NAMES
         if (ratings and not named) or not _all_different(matrix[:, j]):
             continue
-        others = len(_distinct(np.delete(matrix[:_FIRST_ROWS], j, axis=1)))
-        first = min(len(matrix), _FIRST_ROWS)
-        if (named and (ratings or others < first)) or (first >= MANY_EXAMPLES and 2 * others <= first):
+        n_values = len(_distinct(np.delete(matrix, j, axis=1)))
+        n_rows = len(matrix)
+        if (named and (ratings or n_values < n_rows)) or (n_rows >= MANY_EXAMPLES and 2 * n_values <= n_rows):
             column = f"column {shown(names[j])}" if names is not None else f"column number {j} (from 0)"
             raise LabelError(
                 f"{column} looks like ids of the examples, not like an annotator: its {len(matrix)} values are all "
@@ -69,16 +67,15 @@ def refuse_id_column(matrix: Array, names: Sequence[object] | None, *, ratings: 
 
 
 def _distinct(values: Array) -> set[object]:
-    given = values[~missing_mask(values)]
     try:
-        return set(given.tolist())
+        return set(values[~missing_mask(values)].tolist())
     except TypeError:  # values without a hash are refused later
         return set()
 
 
 def _all_different(column: Array) -> bool:
     """Whether there are at least two values, none is missing and no two are the same."""
-    parts = (column[:MANY_EXAMPLES], column[:_FIRST_ROWS], column)  # of most columns the first few are enough
+    parts = (column[:MANY_EXAMPLES], column)  # of most columns the first few are enough
     return len(column) >= 2 and all(len(_distinct(part)) == len(part) for part in parts)
 
 
@@ -164,39 +161,39 @@ def perhaps(meant: Sequence[str]) -> str:
     return f" (is {names} meant?)" if len(meant) == 1 else f" (are {names} meant? Name each by itself)"
 
 
-def ids_spelt_otherwise(ids: Array, others: Array) -> str:
+def ids_spelt_otherwise(left: Array, right: Array) -> str:
     """Why ids of two sides that are not the same may be meant to be, and what to do; nothing if they may not.
 
     They may if they are the same without spaces at their ends, leading zeros and ".0", as numbers or as text.
     """
-    known = {_bare_id(other): other for other in others.tolist()}
-    pairs = [(one, known[bare]) for one in ids.tolist() if (bare := _bare_id(one)) in known]
+    known = {_bare_id(name): name for name in right.tolist()}
+    pairs = [(name, known[bare]) for name in left.tolist() if (bare := _bare_id(name)) in known]
     if not pairs:
         return ""
-    texts = [(str(one), str(other)) for one, other in pairs]
-    point = any(("." in one) != ("." in other) for one, other in texts)
-    zeros = not point and any(one.strip() != other.strip() for one, other in texts)
+    texts = [(str(a), str(b)) for a, b in pairs]
+    point = any(("." in a) != ("." in b) for a, b in texts)
+    zeros = not point and any(a.strip() != b.strip() for a, b in texts)
     causes = {
         "a decimal point (spreadsheets and pandas write whole numbers of a column with gaps so)": point,
         "leading zeros": zeros,
         "spaces at the ends": any(text != text.strip() for pair in texts for text in pair),
-        "being text or a number": any(one == other for one, other in texts),
+        "being text or a number": any(a == b for a, b in texts),
     }
-    said = " and ".join(cause for cause, is_one in causes.items() if is_one)
+    reasons = " and ".join(cause for cause, is_cause in causes.items() if is_cause)
     dropped = "; spreadsheets drop leading zeros, and so does pandas.read_csv without dtype=str" if zeros else ""
     first = " and ".join(map(shown, pairs[0]))
     return (
-        f"{count(len(pairs), 'id')} would match but for {said}, such as {first}: write them alike on both sides"
+        f"{count(len(pairs), 'id')} would match but for {reasons}, such as {first}: write them alike on both sides"
         f"{dropped}."
     )
 
 
-def ids_shifted(ids: Array, others: Array) -> str:
+def ids_shifted(left: Array, right: Array) -> str:
     """What to do where one side counts from 0 and the other from 1; nothing if all ids match, or not even so."""
-    one, other = ([str(name) for name in some.tolist()] for some in (ids, others))
-    if not all(name.isdecimal() for name in (*one, *other)):
+    names = [[str(name) for name in side.tolist()] for side in (left, right)]
+    if not all(name.isdecimal() for side in names for name in side):
         return ""
-    numbers, known = set(map(int, one)), set(map(int, other))
+    numbers, known = (set(map(int, side)) for side in names)
     for shift in (-1, 1):
         if not numbers <= known and {number + shift for number in numbers} <= known:
             first = min(numbers)

@@ -14,12 +14,15 @@ from numpy.typing import ArrayLike
 from crowdwise._arrays import Array
 from crowdwise._checks import check_choice
 from crowdwise._text import count, table
-from crowdwise.exceptions import warn
+from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels._build import Declared, parts_of_matrix, parts_of_table
+from crowdwise.labels._encode import as_ids, encode_declared, smallest_integer_type, tidy
 from crowdwise.labels._groups import check_groups
 from crowdwise.labels._label_arrays import LabelArrays
-from crowdwise.labels._rescale import as_classes, as_numbers, in_order
-from crowdwise.labels.scale import NOMINAL, ConsensusBy, LabelScale, ScaleName, check_order
+from crowdwise.labels.scale import NOMINAL, ConsensusBy, LabelScale, ScaleName, check_order, is_known
+
+# Ratings of more different values are no classes.
+_MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,10 +204,10 @@ class CrowdLabels(LabelArrays):
     def __repr__(self) -> str:
         cells = max(self.n_examples * self.n_annotators, 1)
         per_example = self.labels_per_example if self.n_examples else np.zeros(1, dtype=np.int64)
-        what = count(self.n_labels, "rating" if self.classes is None else "label")
-        what += "" if self.classes is None else f" of {count(len(self.classes), 'class', 'classes')}"
+        labels = count(self.n_labels, "rating" if self.classes is None else "label")
+        labels += "" if self.classes is None else f" of {count(len(self.classes), 'class', 'classes')}"
         lines = [
-            f"CrowdLabels: {count(self.n_examples, 'example')}, {count(self.n_annotators, 'annotator')}, {what}",
+            f"CrowdLabels: {count(self.n_examples, 'example')}, {count(self.n_annotators, 'annotator')}, {labels}",
             f"  labels per example: {per_example.min()} to {per_example.max()}, mean {per_example.mean():.3g}; "
             f"missing: {100 * (1 - self.n_labels / cells):.1f}%",
         ]
@@ -219,13 +222,9 @@ class CrowdLabels(LabelArrays):
 
     def _repr_html_(self) -> str:
         """What notebooks show: the same as text, and the labels of the first examples."""
-        first, columns = self[: min(5, self.n_examples)], min(8, self.n_annotators)
-        rows = [
-            [name, *(given.get(who) for who in self.annotators[:columns].tolist())]
-            for name, given in zip(first.examples.tolist(), (given for _, given in first), strict=True)
-        ]
-        head = ["example", *self.annotators[:columns].tolist()]
-        return f"<pre>{escape(repr(self))}</pre>" + table(rows, head=head)
+        annotators = self.annotators[:8].tolist()
+        rows = [[example, *map(labels.get, annotators)] for example, labels in self[:5]]
+        return f"<pre>{escape(repr(self))}</pre>" + table(rows, head=["example", *annotators])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CrowdLabels):
@@ -242,12 +241,10 @@ class CrowdLabels(LabelArrays):
     __hash__ = None  # type: ignore[assignment]
 
     def _parts(self) -> tuple[Array, ...]:
-        classes = np.zeros(0) if self.classes is None else self.classes
-        nothing = np.zeros(0)
-        abstained = (self.abstentions.indptr, self.abstentions.indices) if self.n_abstentions else (nothing, nothing)
-        known = tuple(nothing if part is None else part for part in (self.truth, self.groups))
-        names = self.annotators, self.examples, classes
-        return self.indptr, self.annotator_index, self.values, *names, *abstained, *known
+        labels = self.indptr, self.annotator_index, self.values, self.annotators, self.examples
+        abstained = (self.abstentions.indptr, self.abstentions.indices) if self.n_abstentions else (None, None)
+        known = self.classes, self.truth, self.groups, *abstained
+        return *labels, *(np.zeros(0) if part is None else part for part in known)
 
     # ------------------------------------------------------------------ what is known about labels, and more of them
 
@@ -322,8 +319,8 @@ class CrowdLabels(LabelArrays):
         if of == self.scale == NOMINAL:
             return self
         if not of.has_classes:
-            return replace(as_numbers(self), scale=of)
-        labels = as_classes(self) if levels is None else in_order(as_classes(self), levels)
+            return replace(_as_numbers(self), scale=of)
+        labels = _as_classes(self) if levels is None else _in_order(_as_classes(self), levels)
         if scale == "ordinal":
             assert labels.classes is not None
             check_order(labels.classes, declared=labels.declared_classes)
@@ -347,3 +344,48 @@ class CrowdLabels(LabelArrays):
                 "abstain=[...], when labels are made or read."
             )
         return replace(self, informative_abstentions=informative)
+
+
+def _in_order(labels: CrowdLabels, levels: ArrayLike) -> CrowdLabels:
+    """The same labels with their classes in another order; there may be some without labels."""
+    classes = tidy(as_ids(levels, "levels").tolist())
+    assert labels.classes is not None
+    lacking = encode_declared(labels.classes, classes) < 0
+    if lacking.any():
+        raise LabelError(
+            f"levels must name all classes in their order; {labels.classes[lacking].tolist()} are not among "
+            f"{classes.tolist()}."
+        )
+    return replace(labels._with_classes(classes), declared_classes=True)
+
+
+def _as_classes(labels: CrowdLabels) -> CrowdLabels:
+    """The same labels as classes: of numbers, the different ones."""
+    if labels.classes is not None:
+        return labels
+    known = np.zeros(0) if labels.truth is None else labels.truth[is_known(labels.truth)]
+    classes = np.unique(np.concatenate([labels.values, known]))
+    if len(classes) > _MOST_LEVELS:
+        raise LabelError(
+            f"these ratings have {len(classes):,} different values, and labels that are classes have at most "
+            f"{_MOST_LEVELS}: round the ratings first."
+        )
+    truth = labels.truth
+    if truth is not None:
+        truth = np.where(is_known(truth), np.searchsorted(classes, truth), -1)
+    values = np.searchsorted(classes, labels.values).astype(smallest_integer_type(len(classes)))
+    return replace(labels, values=values, classes=tidy(classes.tolist()), truth=truth, declared_classes=False)
+
+
+def _as_numbers(labels: CrowdLabels) -> CrowdLabels:
+    """The same labels as numbers: the classes, which must be numbers."""
+    if labels.classes is None:
+        return labels
+    if labels.classes.dtype.kind not in "biuf":
+        raise LabelError(
+            f"the interval scale needs numbers, and the classes are {labels.classes[:8].tolist()}: use "
+            'scale="ordinal" if they have an order, or make the labels numbers first.'
+        )
+    numbers = labels.classes.astype(np.float64)
+    truth = None if labels.truth is None else np.append(numbers, np.nan)[labels.truth]
+    return replace(labels, values=numbers[labels.values], classes=None, truth=truth, declared_classes=False)

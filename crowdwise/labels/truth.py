@@ -39,9 +39,9 @@ class Known:
     def __len__(self) -> int:
         return len(self.at)
 
-    def __getitem__(self, some: Any) -> Known:
+    def __getitem__(self, index: Any) -> Known:
         """Some of them."""
-        return Known(self.at[some], self.answers[some])
+        return Known(self.at[index], self.answers[index])
 
     def as_labels(self, labels: CrowdLabels) -> CrowdLabels:
         """Labels in which all who labelled a known example gave the known answer."""
@@ -80,8 +80,8 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
     codes = encode_declared(values, labels.classes).astype(np.intp)
     strange = (codes < 0) & ~missing_mask(values)
     if strange.any():
-        at = int(strange.argmax())
-        value, classes = values[at : at + 1].tolist()[0], labels.classes.tolist()
+        first = int(strange.argmax())
+        value, classes = values[first : first + 1].tolist()[0], labels.classes.tolist()
         if str(value) in map(str, classes):
             advice = "That is spelt like a class, and of another type: convert truth, or the labels."
         elif alike := [name for name in classes if plain_spelling(str(name)) == plain_spelling(str(value))]:
@@ -97,7 +97,7 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
             )
         raise LabelError(
             f"truth must be in the terms of the labels' classes {classes}; found {value!r} for example "
-            f"{shown(labels.examples[at])}. {advice}"
+            f"{shown(labels.examples[first])}. {advice}"
         )
     known = np.flatnonzero(codes >= 0)
     refuse_shifted_ids(labels.examples[known], codes[known], labels)
@@ -116,9 +116,9 @@ def refuse_shifted_ids(ids: Array, codes: Array, labels: CrowdLabels) -> None:
     votes = np.where(labels.labels_per_example > 0, labels._tally.argmax(axis=1), -1)[order]
 
     def agrees(shift: int) -> tuple[Floats, bool]:
-        at = np.minimum(np.searchsorted(names, ids + shift), len(names) - 1)
-        found = names[at] == ids + shift
-        return (found & (votes[at] == codes)).astype(np.float64), bool(found.all())
+        place = np.minimum(np.searchsorted(names, ids + shift), len(names) - 1)
+        is_there = names[place] == ids + shift
+        return (is_there & (votes[place] == codes)).astype(np.float64), bool(is_there.all())
 
     here, all_found = agrees(0)
     by_chance = np.bincount(votes[votes >= 0], minlength=codes.max() + 1)[codes].mean() / len(votes)
@@ -156,8 +156,8 @@ def _ratings(truth: Any, X: Any, labels: CrowdLabels) -> Floats:
     except (TypeError, ValueError):
         raise LabelError("truth must be ratings, which are numbers, or missing.") from None
     if (infinite := np.isinf(ratings)).any():
-        at = int(infinite.argmax())
-        raise LabelError(f"truth must be finite; found {ratings[at]} for example {shown(labels.examples[at])}.")
+        first = int(infinite.argmax())
+        raise LabelError(f"truth must be finite; found {ratings[first]} for example {shown(labels.examples[first])}.")
     return ratings
 
 

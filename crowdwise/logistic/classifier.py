@@ -6,48 +6,46 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise._checks import check_choice, check_number, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted import annotators_with_features, counting_of, fit_results
+from crowdwise.em.confusion import AnnotatorModel
+from crowdwise.em.fitted import counting_of
 from crowdwise.em.labels_only import fit_labels
-from crowdwise.em.levels import model_of_annotators
-from crowdwise.em.posterior import OfChunk
+from crowdwise.em.ordinal import model_of_annotators
 from crowdwise.em.with_features import (
     FeaturesFit,
     RoundWeights,
-    SoftConsensus,
-    VoteShares,
+    check_settings,
     curriculum_of,
     fit_with_features,
+    results_with_features,
+    vote_shares,
 )
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.truth import known_answers
 from crowdwise.logistic.fit import (
-    Easiness,
-    FitData,
     FittedLogistic,
     FoldedLogistic,
+    LogisticData,
     data_in_memory,
     data_of_chunks,
-    given_start,
+    easiness_of,
 )
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus, chosen_classes
-from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
-from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import check_finite, check_new
+from crowdwise.rows.chunks import MemoryChunks, ReadChunks, Stored, chunks_of, recoded
+from crowdwise.rows.features import check_finite, check_new, is_dask
 from crowdwise.rows.read import Blocks
 from crowdwise.rows.summary import DataSummary
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled
-from crowdwise.weights.class_weights import check_class_weight
+from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
@@ -57,7 +55,7 @@ _CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-11, 2**18
 _MOST_ROUNDS = 100
 
 
-class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
+class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
     After Raykar et al. (2010), for any number of classes, and made safe: the classifier is fitted to vote shares and
@@ -269,20 +267,19 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         return self
 
     def _fit_memory(self, X: Any, y: Any, sample_weight: Any, truth: Any, reporter: Reporter) -> None:
-        given = X
-        X, labels = check_features(self, X, y)
-        check_finite(X)
-        answers = known_answers(truth, given, labels)
-        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True)
+        features, labels = check_features(self, X, y)
+        check_finite(features)
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            features, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True
+        )
         data = data_in_memory(training, self.cross_fit, self.init, fit_intercept=self.fit_intercept)
         weight = example_weights(training.weighing_disagreement, self.steepness) * training.sample_weight
         warn_if_few_effective(weight, self.n_features_in_)
         fit = self._fit(data, reporter)
         assert isinstance(data.chunks, MemoryChunks)
-        annotators, results = fit_results(
-            training, self.fitted_, data.chunks, fit, self.steepness, fit.objective, fit.converged
-        )
-        self.fitted_ = replace(self.fitted_, annotators=annotators)
+        results = results_with_features(training, data.chunks, fit, self.fitted_.log_prior, self.steepness)
+        self.fitted_ = replace(self.fitted_, annotators=results.fitted)
         self._keep(results)
 
     def _fit_chunks(self, chunks: ReadChunks, reporter: Reporter) -> None:
@@ -318,53 +315,43 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         assert summary.classes is not None
         self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
 
-    def _fit(self, data: FitData, reporter: Reporter) -> FeaturesFit:
+    def _fit(self, data: LogisticData, reporter: Reporter) -> FeaturesFit:
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
         classes, curriculum = data.sample.labels.classes, curriculum_of(self.curriculum, self.steepness)
         assert classes is not None
-        counted = check_class_weight(self.class_weight, classes)
-        counted = np.ones(len(classes)) if counted is None else counted
+        class_weight = weights_of_classes(self.class_weight, data.sample.labels, classes)
         model = model_of_annotators(self.annotator_model, data.labels)
         counting = counting_of(data.labels, data.sample.labels, independent=not self.errors_in_common)
-        easiness = Easiness(data.disagreement, float(self.steepness))
-        weights = RoundWeights(data.chunks, easiness, counted, curriculum, check_seed(self.random_state))
+        easiness = easiness_of(data.disagreement, float(self.steepness))
+        weights = RoundWeights(data.chunks, easiness, class_weight, curriculum, check_seed(self.random_state))
         labels_fit = fit_labels(data.chunks, counting, model, tol=self.tol, report=reporter.rounds("labels"))
-        l2, chosen = data.features.variance, self.l2 == "auto"
-        l2 = l2 if chosen else data.features.penalty(float(self.l2))
+        chosen = self.l2 == "auto"
+        l2 = data.features.variance if chosen else data.features.penalty(float(self.l2))
         close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
         classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, self.tol))
-        start: OfChunk = VoteShares(counting)
         if chosen and data.rows.n_folds:
-            classifier.choose_l2(weights.targets(start), data.features.variance)
-        if not isinstance(self.init, str):
-            start = given_start
-        elif self.init == "labels":
-            start = SoftConsensus(labels_fit.posterior)
+            classifier.choose_l2(weights.targets(vote_shares(counting)), data.features.variance)
+        init = self.init if isinstance(self.init, str) else Stored("init")
         fit = fit_with_features(
-            data.chunks, data.sample, labels_fit, classifier, weights, model,
-            start=start, scaled=data.rows.n_folds > 0, max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS,
-            tol=self.tol, offsets=self.fit_intercept, report=reporter.rounds("labels and features"),
+            data, labels_fit, classifier, weights, model, init=init,
+            scaled=data.rows.n_folds > 0, max_rounds=self.max_rounds, most_rounds=_MOST_ROUNDS, tol=self.tol,
+            offsets=self.fit_intercept, report=reporter.rounds("labels and features"),
         )  # fmt: skip
-        annotators = annotators_with_features(data.labels, data.active, labels_fit, data.chunks, fit)
         self.class_weight_, self.temperature_ = fit.targets.class_weight, fit.scaling.temperature
         theta = classifier.of_all_rows(fit.targets) * self.temperature_
         if self.fit_intercept:  # what classes count is not what the classifier fit, and has no temperature
             offset = fit.scaling.offset + (1 - self.temperature_) * np.log(self.class_weight_)
             theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
-        self.fitted_ = FittedLogistic(annotators, *data.features.undo(theta), self.class_weight_)
+        self.fitted_ = FittedLogistic(fit.annotators, *data.features.undo(theta), self.class_weight_)
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
-        self.confusion_, self.class_prior_ = annotators.confusion, annotators.class_prior
+        self.confusion_, self.class_prior_ = fit.annotators.confusion, fit.annotators.class_prior
         self.l2_ = data.features.penalty_as_given(classifier.l2)
         return fit
 
     def _check_settings(self) -> None:
-        check_number("steepness", self.steepness)
+        check_settings(self)
         check_number("l2", self.l2, auto=True)
         check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_choice("errors_in_common", self.errors_in_common, (True, False))
-        check_rounds(self.max_rounds, self.tol)
-        check_annotator_model(self.annotator_model)
-        check_curriculum(self.curriculum)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("votes", "labels"))
         if check_whole("cross_fit", self.cross_fit, low=0) == 1:

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise._arrays import Bools, Floats
-from crowdwise._limits import L2_GRID
-from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
+from crowdwise._arrays import Floats
+from crowdwise._limits import L2_GRID, SCALING_EXAMPLES
+from crowdwise.crowd._disagreement import example_weights, pair_sums, scaled_pair_sums
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.with_features import (
-    Targets,
-    with_truth,
-)
+from crowdwise.em.posterior import OfChunk
+from crowdwise.em.with_features import FitData, Targets
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks, Stored
-from crowdwise.rows.features import Rows, linear_scores
+from crowdwise.rows.features import linear_scores
 from crowdwise.rows.summary import DataSummary, first_of_sample
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
@@ -114,7 +112,8 @@ class FoldedLogistic:
         The largest that is tried is about the curvature of the loss, a quarter of the weight of all rows times the
         variance of an average feature; each goes on from the last, until held-out rows are predicted less well.
         """
-        models, losses, tried = self._of_sample(), list[float](), list[tuple[float, Floats]]()
+        models = replace(self.models, chunks=MemoryChunks([self.sample]))
+        losses, tried = list[float](), list[tuple[float, Floats]]()
         posterior, weight = targets(self.sample)
         models.set_targets(targets, weight)
         for l2 in float(weight.sum()) * variance / 4 * np.array(L2_GRID):
@@ -128,9 +127,6 @@ class FoldedLogistic:
         self.l2, self.models.theta = tried[int(np.argmin(losses))]
         self.models.set_l2(self.l2)
 
-    def _of_sample(self) -> SoftmaxModels:
-        return replace(self.models, chunks=_One(self.sample))
-
     def of_all_rows(self, targets: Targets) -> Floats:
         """Coefficients of one model of all rows, of shape (n_features + 1, n_outputs)."""
         rows = replace(self.rows, n_folds=0)
@@ -139,55 +135,38 @@ class FoldedLogistic:
         return model.fit(targets, targets(self.sample)[1], max_steps=_MOST_STEPS, tol=self.tol)[:, 0]
 
 
-@dataclass(eq=False)
-class _One:
-    """One chunk."""
-
-    chunk: Chunk
-
-    def total(self, task: Any) -> Any:
-        return task(self.chunk)
-
-
-# How many examples are enough to find a penalty, a temperature and offsets.
-_ENOUGH = 10_000
-
-
 @dataclass(frozen=True, eq=False)
-class FitData:
-    """What a fit reads, whatever its source."""
+class LogisticData(FitData):
+    """What a logistic fit reads."""
 
-    chunks: Chunks
-    sample: Chunk  # some rows
     features: LogisticFeatures  # unit and shift, and the way back
     rows: SoftmaxRows  # how rows are read, in folds
-    labels: CrowdLabels  # with the names of all annotators; of chunks that are read, those of the sample
-    active: Bools  # (n_annotators,): who has labels
-    disagreement: Any  # gives the disagreement of the examples of a chunk
+    disagreement: OfChunk  # that of the examples of a chunk
 
 
-def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_intercept: bool) -> FitData:
+def data_in_memory(training: TrainingSet, n_folds: int, init: Any, *, fit_intercept: bool) -> LogisticData:
     """From features and labels that are all there; `init` may be the first consensus of all examples."""
     features = LogisticFeatures.of(training.rows, training.sample_weight, centred=fit_intercept)
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
     fold = content_folds(training.rows, max(n_folds, 1))
     chunks = MemoryChunks.of(labels, weight, features.X, truth)
-    differs = training.weighing_disagreement
-    some = first_of_sample(training.rows, labels, _ENOUGH)
-    at: Any = slice(None) if some is None else some
+    positions = first_of_sample(training.rows, labels, SCALING_EXAMPLES)
+    rows_of_sample: Any = slice(None) if positions is None else positions
+    stored = {"fold": fold, "disagreement": training.weighing_disagreement, "position": np.arange(len(labels))}
+    if not isinstance(init, str):
+        stored["init"] = _first_consensus(init, training)
     sample = Chunk(
-        labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
-    )
-    kept = {"fold": fold, "disagreement": differs, "position": np.arange(len(labels))}
-    for name, values in (kept if isinstance(init, str) else kept | {"init": _first_consensus(init, training)}).items():
+        labels if positions is None else labels[positions], weight[rows_of_sample], features.X[rows_of_sample],
+        None if truth is None else truth[rows_of_sample],
+        {name: (None, values[rows_of_sample]) for name, values in stored.items()},
+    )  # fmt: skip
+    for name, values in stored.items():
         chunks.put(name, values)
-        assert sample.memo is not None
-        sample.memo[name] = None, values[at]
     present = int(fold.max(initial=0)) + 1 if n_folds else 0
     rows = SoftmaxRows(
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
     )
-    return FitData(chunks, sample, features, rows, training.labels, training.active, Stored("disagreement"))
+    return LogisticData(chunks, sample, training.labels, training.active, features, rows, Stored("disagreement"))
 
 
 def _first_consensus(init: Any, training: TrainingSet) -> Floats:
@@ -202,58 +181,31 @@ def _first_consensus(init: Any, training: TrainingSet) -> Floats:
     return np.asarray((values / values.sum(axis=1, keepdims=True))[training.used])
 
 
-def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> FitData:
+def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> LogisticData:
     """From chunks that are read in every pass, which a first pass has summarised."""
     active = summary.labels_per_annotator > 0
     assert summary.classes is not None
     chunks.names = summary.active, summary.classes
-    kept = summary.with_groups().in_order()
-    some = slice(None, _ENOUGH)  # those that a fit in memory would take
-    sample = Chunk(kept.labels[some], kept.weight[some], kept.X[some], memo={}).among(*chunks.names)
-    features = sample_features(sample, fit_intercept=fit_intercept)
-    shift = features.shift if features.shift is None else features.rows.shift
+    rows_kept = summary.with_groups().in_order()
+    first = slice(None, SCALING_EXAMPLES)  # those that a fit in memory would take
+    sample = Chunk(rows_kept.labels[first], rows_kept.weight[first], rows_kept.X[first], memo={}).among(*chunks.names)
+    centred = fit_intercept and not sparse.issparse(sample.X)
+    features = replace(LogisticFeatures.of(sample.X, sample.weight, centred=centred), space=None)
     rows = SoftmaxRows(
-        summary.n_features, features.unit, shift, n_folds, telling_columns(sample.X), fit_intercept=fit_intercept
+        summary.n_features, features.unit, features.shift, n_folds, telling_columns(sample.X),
+        fit_intercept=fit_intercept,
     )  # fmt: skip
-    differs = PairDisagreement(summary.pairs, len(summary.classes))
-    return FitData(chunks, sample, features, rows, kept.labels, active, differs)
+    pairs, n_classes = summary.pairs, len(summary.classes)
 
-
-def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
-    """Unit and shift of features, from a sample of them; sparse ones are not shifted."""
-    if not sparse.issparse(sample.X):
-        features = LogisticFeatures.of(sample.X, sample.weight, centred=fit_intercept)
-        return LogisticFeatures(features.unit, features.rows, None, features.variance)
-    features = LogisticFeatures.of(sample.X, sample.weight, centred=False)
-    rows = Rows(sample.X / features.unit, np.zeros(sample.X.shape[1]), intercept=False)
-    return LogisticFeatures(features.unit, rows, None, features.variance)
-
-
-@dataclass(frozen=True)
-class PairDisagreement:
-    """The disagreement of examples, relative to the largest of all chunks."""
-
-    pairs: PairMoments
-    n_classes: int
-
-    def __call__(self, chunk: Chunk) -> Floats:
+    def differs(chunk: Chunk) -> Floats:
         n_labels = chunk.labels.labels_per_example
-        return scaled_pair_sums(pair_sums(chunk.labels), n_labels, "observed", self.pairs, n_classes=self.n_classes)
+        return scaled_pair_sums(pair_sums(chunk.labels), n_labels, "observed", pairs, n_classes=n_classes)
+
+    return LogisticData(chunks, sample, rows_kept.labels, active, features, rows, differs)
 
 
-@dataclass(frozen=True, eq=False)
-class Easiness:
+def easiness_of(disagreement: OfChunk, steepness: float) -> OfChunk:
     """Weights by disagreement."""
-
-    disagreement: Any
-    steepness: float
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        if self.steepness == 0:
-            return np.ones(len(chunk))
-        return chunk.keep("easiness", lambda: example_weights(self.disagreement(chunk), self.steepness), owner=self)
-
-
-def given_start(chunk: Chunk) -> Floats:
-    """The first soft classes that a classifier is fitted to, where they were given."""
-    return with_truth(Stored("init")(chunk), chunk)
+    if steepness == 0:
+        return lambda chunk: np.ones(len(chunk))
+    return lambda chunk: chunk.keep("easiness", lambda: example_weights(disagreement(chunk), steepness))

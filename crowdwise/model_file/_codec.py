@@ -42,7 +42,7 @@ _RECORDS = {
     "Consensus": "results.consensus",
     "CrowdLabels": "labels.crowd_labels",
     "DataSummary": "rows.summary",
-    "Discount": "em.discount",
+    "Discount": "em.common_errors",
     "Fading": "weights.curricula",
     "FitResults": "results.fit_results",
     "FittedAnnotators": "em.fitted",
@@ -267,18 +267,18 @@ def check_lengths(values: dict[str, Any]) -> None:
                 )
             for axis, length in zip(axes, array.shape, strict=False):
                 lengths.setdefault(axis, {})[name] = length
-    for what, found in lengths.items():
-        if what != "any" and len(set(found.values())) > 1:
-            raise ModelFileError(f"its arrays are of different numbers of {what}: {found}")
+    for axis, by_name in lengths.items():
+        if axis != "any" and len(set(by_name.values())) > 1:
+            raise ModelFileError(f"its arrays are of different numbers of {axis}: {by_name}")
 
 
-def _check_names(kind: type, given: dict[str, Any]) -> None:
+def _check_names(kind: type, arguments: dict[str, Any]) -> None:
     """Raise unless these are the arguments that a class is made with."""
-    wanted = inspect.signature(kind).parameters
-    if unknown := given.keys() - wanted.keys():
+    parameters = inspect.signature(kind).parameters
+    if unknown := arguments.keys() - parameters.keys():
         raise ModelFileError(f"this version's {kind.__name__} has no {', '.join(sorted(unknown))}")
-    needed = {name for name, parameter in wanted.items() if parameter.default is parameter.empty}
-    if missing := needed - given.keys():
+    needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    if missing := needed - arguments.keys():
         raise ModelFileError(f"this version's {kind.__name__} also needs {', '.join(sorted(missing))}")
 
 
@@ -294,7 +294,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hasattr(get_origin(hint), "__value__"):  # an alias, as NumPy's own of arrays is from 2.5 on
         hint = get_origin(hint).__value__[get_args(hint)]
     if get_origin(hint) in (Union, types.UnionType):
-        return any(_fits(value, one) for one in get_args(hint))
+        return any(_fits(value, alternative) for alternative in get_args(hint))
     if get_origin(hint) is np.ndarray:
         (number,) = get_args(get_args(hint)[1])
         return isinstance(value, np.ndarray) and (number is Any or np.issubdtype(value.dtype, _family(number)))

@@ -27,10 +27,10 @@ def dump_foreign(value: Any, where: str) -> bytes:
         content: bytes = io_of_skops.dumps(value)
     except Exception as error:  # whatever this type of object leads to
         raise ModelFileError(f"{where} cannot be saved: skops does not know how ({error}).") from error
-    own = [name for name in io_of_skops.get_untrusted_types(data=content) if name.startswith("__main__.")]
-    if own:
+    local = [name for name in io_of_skops.get_untrusted_types(data=content) if name.startswith("__main__.")]
+    if local:
         raise ModelFileError(
-            f"{where} cannot be saved: {own[0]} is defined in the running script, where no other program finds it. "
+            f"{where} cannot be saved: {local[0]} is defined in the running script, where no other program finds it. "
             "Put it into a module."
         )
     return content
@@ -45,7 +45,7 @@ def load_foreign(content: bytes, trusted: Sequence[str]) -> Any:
         for info in inner.infolist():
             if info.filename.endswith(".npz"):  # a sparse matrix, whose arrays may be compressed
                 with inner.open(info) as member, zipfile.ZipFile(member) as arrays:
-                    total = sum(one.file_size for one in arrays.infolist())
+                    total = sum(array.file_size for array in arrays.infolist())
                     if total > max(2**26, 50 * info.file_size):
                         raise ModelFileError(f"a sparse matrix of {info.file_size:,} bytes claims to have {total:,}")
                     _check_arrays(arrays, "")

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from crowdwise.reporting.fit import excerpt
+
 WIDTH = 440.0
-_LEFT, _TOP, _HEIGHT = 46.0, 14.0, 176.0
+_LEFT, _TOP, _BOTTOM = 46.0, 14.0, 190.0
 Ticks = Mapping[Any, str]  # words at values
 
 
@@ -31,28 +33,28 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def _short(value: Any) -> Any:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float | int) else value
 
 
 def picture(height: float, label: str, parts: Iterable[Any], *, width: float = WIDTH) -> Markup:
     """A picture that a screen reader calls by its label."""
-    box = f"0 0 {_short(float(width))} {_short(float(height))}"
+    box = f"0 0 {_short(width)} {_short(height)}"
     return tag("svg", *parts, viewBox=box, role="img", aria_label=label, class_="picture")
 
 
 def text(x: float, y: float, words: Any, *, anchor: str = "start", kind: str = "tick") -> Markup:
     """Words at a place."""
-    return tag("text", words, x=float(x), y=float(y), text_anchor=anchor, class_=kind)
+    return tag("text", words, x=x, y=y, text_anchor=anchor, class_=kind)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     """A straight line."""
-    return tag("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
 def dot(x: float, y: float, r: float, kind: str = "dot", title: str = "") -> Markup:
     """A filled circle."""
-    return tag("circle", *([tag("title", title)] if title else []), cx=float(x), cy=float(y), r=r, class_=kind)
+    return tag("circle", *([tag("title", title)] if title else []), cx=x, cy=y, r=r, class_=kind)
 
 
 class Plot:
@@ -64,18 +66,16 @@ class Plot:
         The ends of either axis.
     right : float, default=16.0
         Room to the right.
-    height : float, default=176.0
-        Of the upward axis.
     """
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, right: float = 16.0, height: float = _HEIGHT):
-        self.x, self.y, self.right, self.bottom = x, y, WIDTH - right, _TOP + height
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, right: float = 16.0):
+        self.x, self.y, self.right = x, y, WIDTH - right
         self.parts: list[Markup] = []
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The place of two values."""
         across, up = (x - self.x[0]) / (self.x[1] - self.x[0]), (y - self.y[0]) / (self.y[1] - self.y[0])
-        return _LEFT + (self.right - _LEFT) * across, self.bottom - (self.bottom - _TOP) * up
+        return _LEFT + (self.right - _LEFT) * across, _BOTTOM - (_BOTTOM - _TOP) * up
 
     def axes(self, x_name: str, x_ticks: Ticks, y_name: str, y_ticks: Ticks, *, grid: Iterable[float] = ()) -> Plot:
         """Names and marks of both axes, and lines across the picture."""
@@ -84,9 +84,9 @@ class Plot:
         for y, words in y_ticks.items():
             self.parts.append(text(_LEFT - 8, self.at(self.x[0], y)[1] + 4, words, anchor="end"))
         for x, words in x_ticks.items():
-            self.parts.append(text(self.at(x, self.y[0])[0], self.bottom + 18, words, anchor="middle"))
+            self.parts.append(text(self.at(x, self.y[0])[0], _BOTTOM + 18, words, anchor="middle"))
         middle = (_LEFT + self.right) / 2
-        self.parts.append(text(middle, self.bottom + 38, x_name, anchor="middle", kind="axis"))
+        self.parts.append(text(middle, _BOTTOM + 38, x_name, anchor="middle", kind="axis"))
         self.parts.append(text(_LEFT, _TOP - 4, y_name, kind="axis"))
         return self
 
@@ -106,14 +106,14 @@ class Plot:
         self.parts.append(line(*self.at(x, low), *self.at(x, high), "interval"))
         self.parts.append(dot(*self.at(x, value), 4.5, "dot", title))
 
-    def shape(self, name: str, places: Iterable[Sequence[float]], kind: str) -> None:
-        """A polyline or a polygon through pairs of values."""
+    def polyline(self, places: Iterable[Sequence[float]], kind: str) -> None:
+        """Lines through pairs of values."""
         through = " ".join("{:.1f},{:.1f}".format(*self.at(x, y)) for x, y in places)
-        self.parts.append(tag(name, points=through, class_=kind))
+        self.parts.append(tag("polyline", points=through, class_=kind))
 
     def picture(self, label: str) -> Markup:
         """All that was drawn."""
-        return picture(self.bottom + 46, label, self.parts)
+        return picture(_BOTTOM + 46, label, self.parts)
 
 
 def histogram(
@@ -151,7 +151,7 @@ def interval_rows(
 ) -> Markup:
     """Values with their intervals below each other: name, value, low, high, words to the right, kind of dot."""
     rows = list(rows)
-    shown = [name if len(name) <= 22 else name[:21] + "…" for name, *_ in rows]
+    shown = [excerpt(name, 22) for name, *_ in rows]
     left, right, step = 22 + 6.6 * max(map(len, shown)), WIDTH - 62, 26
     height = step * len(rows) + 44
 

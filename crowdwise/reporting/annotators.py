@@ -9,16 +9,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions, ratio
-from crowdwise._limits import ENOUGH_TRUTHS
+from crowdwise._limits import ENOUGH_TRUTHS, FEW, MOST_ANNOTATORS, MOST_CLASSES, MOST_IN_CHART, NAMED
 from crowdwise._text import count
+from crowdwise.crowd.flags import class_counts
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
-from crowdwise.reporting._words import NAMED, decimal, percent, short_percent, some_of
-from crowdwise.reporting.fit import Fit, Summary, excerpt, listed, named, plain
+from crowdwise.reporting.fit import (
+    Fit,
+    Summary,
+    decimal,
+    excerpt,
+    listed,
+    named,
+    percent,
+    plain,
+    short_percent,
+    some_of,
+)
 
-# Annotators in the table and in the chart. Matrices of more classes would fill a page; the most frequent confusions are
-# listed instead, as many as places where an annotator stands alone.
-_MOST_ANNOTATORS, _MOST_IN_CHART, _MOST_CLASSES, _MOST_LISTED = 1000, 10, 8, 5
 # What annotators are compared by, in words.
 _SCORES = {
     "accuracy": "estimated accuracy",
@@ -40,14 +48,16 @@ def data(fit: Fit) -> dict[str, Any]:
     shown = chosen[np.argsort(-np.nan_to_num(expertise[chosen], nan=-1.0), kind="stable")]
     # One who is never wrong has expertise without end, and would leave everybody else without a bar.
     largest = min(float(np.nanmax(expertise)), 6 * float(np.nanmedian(expertise)))
-    alone, mixed = _alone(fit, chosen), _confusion(fit, chosen)
+    alone, classes = _alone(fit, chosen), results.classes
+    confusion = () if classes is None else results.confusion
     rows = []
     for i in shown.tolist():
         row = {name: plain(column[i]) for name, column in columns.items()}
         row["annotator"] = named(results.annotators[i])
         row["flags"] = list(results.annotator_flags.get(results.annotators[i], ()))
         row["bar"] = min((row["expertise"] or 0.0) / largest, 1.0) if largest > 0 else 0.0
-        rows.append(row | {"alone": alone[i]} | mixed.get(i, {}))
+        row["alone"] = alone[i]
+        rows.append(row if classes is None else row | _confusion(confusion[i], classes))
     comparable = results.fitted is None or results.fitted.comparable
     return {"annotators": listed(len(expertise), rows), "comparable": comparable}
 
@@ -75,24 +85,19 @@ def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
 
 def class_bias(fit: Fit) -> Floats:
     """For every annotator and class, how much more often they give it than the consensus does on their examples."""
-    labels, results = fit.labels, fit.results
-    assert labels.classes is not None
-    shape, place = (labels.n_annotators, len(labels.classes)), labels.annotator_index * len(labels.classes)
-    given, consensus = (
-        np.bincount(place + codes, minlength=shape[0] * shape[1]).reshape(shape)
-        for codes in (labels.values, results.codes[labels.example_index])
-    )
-    return ratio(given - consensus, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], shape))
+    labels = fit.labels
+    more = class_counts(labels, labels.values) - class_counts(labels, fit.results.codes[labels.example_index])
+    return ratio(more, np.broadcast_to(labels.labels_per_annotator[:, np.newaxis], more.shape))
 
 
 def _chosen(fit: Fit) -> Positions:
     """All annotators, or those flagged and those with the most labels, in their order."""
     results = fit.results
-    if len(results.annotators) <= _MOST_ANNOTATORS:
+    if len(results.annotators) <= MOST_ANNOTATORS:
         return np.arange(len(results.annotators))
     few = {"few labels", "no labels"}
     flagged = np.array([bool(set(results.annotator_flags.get(name, ())) - few) for name in results.annotators])
-    return np.sort(np.lexsort((-results.n_labels, ~flagged))[:_MOST_ANNOTATORS])
+    return np.sort(np.lexsort((-results.n_labels, ~flagged))[:MOST_ANNOTATORS])
 
 
 def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
@@ -101,55 +106,44 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     For ratings, the labels farthest from the consensus.
     """
     labels, results = fit.labels, fit.results
-    example, by = labels.example_index, labels.annotator_index
+    example, annotator = labels.example_index, labels.annotator_index
     if labels.classes is None:
         strangeness = np.abs(labels.values - results.label[example])
         lonely = np.ones(labels.n_labels, dtype=bool)
     else:
         strangeness = 1 - results.proba[example, labels.values]
         lonely = (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
-    at = np.flatnonzero(lonely & np.isin(by, chosen))
-    at = at[np.lexsort((-strangeness[at], by[at]))]
-    start = np.searchsorted(by[at], np.arange(labels.n_annotators + 1)).tolist()
+    rows = np.flatnonzero(lonely & np.isin(annotator, chosen))
+    rows = rows[np.lexsort((-strangeness[rows], annotator[rows]))]
+    start = np.searchsorted(annotator[rows], np.arange(labels.n_annotators + 1)).tolist()
+    by_annotator = {i: rows[start[i] : start[i + 1]] for i in chosen.tolist()}
     return {
-        i: listed(
-            start[i + 1] - start[i],
-            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + _MOST_LISTED, start[i + 1])].tolist()],
-        )
-        for i in chosen.tolist()
+        i: listed(len(alone), [_lone_label(fit, j) for j in alone[:FEW].tolist()]) for i, alone in by_annotator.items()
     }
 
 
 def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
     labels, i = fit.labels, int(fit.labels.example_index[j])
     if labels.classes is None:
-        said, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
+        answer, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
     else:
-        said, label = named(labels.classes[labels.values[j]]), named(fit.results.label[i])
-    row = {"example": named(fit.results.examples[i]), "said": said, "label": label}
+        answer, label = named(labels.classes[labels.values[j]]), named(fit.results.label[i])
+    row = {"example": named(fit.results.examples[i]), "said": answer, "label": label}
     return row if fit.texts is None or fit.texts[i] is None else row | {"text": excerpt(str(fit.texts[i]))}
 
 
-def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
-    """By annotator, the answers on examples of every class; of many classes only what is mixed up most."""
-    if fit.results.classes is None:
-        return {}
-    names = [named(name) for name in fit.results.classes]
-    found: dict[int, dict[str, Any]] = {}
-    for i, matrix in zip(chosen.tolist(), fit.results.confusion[chosen], strict=True):
-        if len(names) > _MOST_CLASSES:
-            found[i] = {"mixed_up": _mixed_up(matrix, names)}
-        else:
-            found[i] = {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
-    return found
-
-
-def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
-    """The most frequent mistakes: of a class, and what is answered."""
+def _confusion(matrix: Floats, classes: Array) -> dict[str, Any]:
+    """An annotator's answers on examples of every class; of many classes only what is mixed up most."""
+    if len(classes) <= MOST_CLASSES:
+        return {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
     wrong = np.nan_to_num(matrix * (1 - np.eye(len(matrix))))
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_LISTED]
-    places = zip(*np.unravel_index(worst, wrong.shape), strict=True)
-    return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
+    worst = np.argsort(-wrong, axis=None, kind="stable")[:FEW]
+    return {
+        "mixed_up": [
+            {"truth": named(classes[k]), "said": named(classes[c]), "share": round(float(wrong[k, c]), 3)}
+            for k, c in zip(*np.unravel_index(worst, wrong.shape), strict=True)
+        ]
+    }
 
 
 class Column(NamedTuple):
@@ -207,7 +201,7 @@ _COLUMNS = (
 def flagged(summary: Summary, flag: str) -> list[str]:
     """Annotators with a flag that begins in some way."""
     rows = summary["annotators"]["rows"]
-    return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
+    return [row["annotator"] for row in rows if any(warning.startswith(flag) for warning in row["flags"])]
 
 
 def chance_sentence(summary: Summary) -> str:
@@ -221,12 +215,12 @@ def _chance_words(names: list[str]) -> str:
 
 def advice(summary: Summary) -> list[str]:
     """Whom to look at."""
-    found = []
+    steps = []
     if adverse := flagged(summary, _ADVERSE):
-        found.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
+        steps.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
     if copies := flagged(summary, "same labels as"):
-        found.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
-    return found
+        steps.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+    return steps
 
 
 def _compared(summary: Summary, rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
@@ -244,46 +238,43 @@ def _compared(summary: Summary, rows: list[dict[str, Any]]) -> tuple[str, list[d
 
 
 def chart(summary: Summary) -> Markup | None:
-    """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known."""
+    """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known.
+
+    Of annotators of levels, how far they are above the consensus, with the spread of their labels.
+    """
     score, rows = _in_chart(summary)
-    if len(rows) < 2 or not summary["comparable"]:
+    if len(rows) < 2 or not summary["comparable"] or any(row.get(f"{score}_low") is None for row in rows):
         return None
     if score == "spread":
-        return _offsets(rows)
-    if score == "expertise" or any(row.get(score) is None for row in rows):
-        return None
-    low, axis = math.floor(5 * min(row[f"{score}_low"] for row in rows)) / 5, _SCORES[score]
+        values = [
+            (row["offset"], row["offset"] - row["spread"], row["offset"] + row["spread"], f"{row['offset']:+.2f}")
+            for row in rows
+        ]
+        most = max(abs(end) for _, low, high, _ in values for end in (low, high)) or 1.0
+        ends = (-most, most)
+        ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+        label, axis = (
+            "Offset and spread of annotators, levels above the consensus.",
+            "levels above the consensus, ± spread",
+        )
+    else:
+        values = [(row[score], row[f"{score}_low"], row[f"{score}_high"], _form(score, row)) for row in rows]
+        ends = (math.floor(5 * min(low for _, low, _, _ in values)) / 5, 1.0)
+        ticks, axis = share_ticks(ends[0]), _SCORES[score]
+        label = f"{axis.capitalize()} of annotators."
+        if score == "correlation":
+            ticks = [(value, decimal(value, 1)) for value, _ in ticks]
     shown = [
-        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], _form(score, row), _kind(row))
-        for row in rows
+        (row["annotator"], *numbers, words.replace("-", "−"), "below" if row["flags"] else "")
+        for row, (*numbers, words) in zip(rows, values, strict=True)
     ]
-    ticks = share_ticks(low)
-    if score == "correlation":
-        ticks = [(at, decimal(at, 1)) for at, _ in ticks]
-    return interval_rows(shown, (low, 1.0), ticks, f"{axis.capitalize()} of annotators.", axis)
-
-
-def _kind(row: dict[str, Any]) -> str:
-    return "below" if row["flags"] else ""
+    return interval_rows(shown, ends, ticks, label, axis)
 
 
 def _in_chart(summary: Summary) -> tuple[str, list[dict[str, Any]]]:
     score, rows = _compared(summary, [row for row in summary["annotators"]["rows"] if row["labels"]])
-    half = _MOST_IN_CHART // 2
-    return score, rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
-
-
-def _offsets(rows: list[dict[str, Any]]) -> Markup:
-    """How far annotators of levels are above the consensus, with the spread of their labels."""
-    ends = [(row["offset"] - row["spread"], row["offset"] + row["spread"]) for row in rows]
-    most = max(abs(end) for pair in ends for end in pair) or 1.0
-    shown = [
-        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}".replace("-", "−"), _kind(row))
-        for row, pair in zip(rows, ends, strict=True)
-    ]
-    ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    axis = "levels above the consensus"
-    return interval_rows(shown, (-most, most), ticks, f"Offset and spread of annotators, {axis}.", f"{axis}, ± spread")
+    half = MOST_IN_CHART // 2
+    return score, rows if len(rows) <= MOST_IN_CHART else [*rows[:half], *rows[-half:]]
 
 
 def _unit(summary: Summary) -> str:
@@ -292,14 +283,14 @@ def _unit(summary: Summary) -> str:
 
 def chart_words(summary: Summary) -> str:
     """What that chart shows."""
-    (score, rows), half = _in_chart(summary), _MOST_IN_CHART // 2
+    (score, rows), half = _in_chart(summary), MOST_IN_CHART // 2
     which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
     flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
-    what = "Annotators, with 95% intervals"
+    content = "Annotators, with 95% intervals"
     if score == "spread":
-        what = "Offset of each annotator, with the spread of their labels around it"
+        content = "Offset of each annotator, with the spread of their labels around it"
     rough = f" {ROUGH[0].upper()}{ROUGH[1:]}." if _is_rough(summary, score) else ""
-    return f"{what}.{which}{flags}{rough}"
+    return f"{content}.{which}{flags}{rough}"
 
 
 def number(summary: Summary) -> dict[str, Any]:

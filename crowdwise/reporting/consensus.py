@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools
-from crowdwise._limits import ENOUGH_TRUTHS, RARE_ON_EXAMPLES, UNSURE
+from crowdwise._limits import ENOUGH_TRUTHS, FEW, MOST_ROWS, N_BINS, RARE_ON_EXAMPLES, UNSURE
 from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot, histogram, interval_rows, share_ticks
-from crowdwise.reporting._words import interval, percent
 from crowdwise.reporting.examples import mean_ratings, rows_of
-from crowdwise.reporting.fit import MOST_ROWS, N_BINS, Fit, Summary, accuracy_of, estimate, listed, named
+from crowdwise.reporting.fit import Fit, Summary, accuracy_of, estimate, listed, named, percent, percent_interval
 from crowdwise.results.fit_results import is_representative
 from crowdwise.truths.check import RatingCheck, by_tenth, reliability_rows, share_interval
 
-_MOST_CLASSES, _FEWEST_IN_TENTH = 20, 5
 _PERCENT = {k / 5: f"{20 * k}%" for k in range(6)}  # marks of an axis of shares
 PAGES = (("consensus", "Consensus"),)
 
@@ -38,11 +36,11 @@ def quality(fit: Fit) -> dict[str, Any]:
     if results.classes is None:
         return {"typical_error": float(np.sqrt((results.std**2).mean())), "known": _rating_errors(fit)}
     consensus = np.bincount(results.codes[fit.labelled], minlength=len(results.classes)).tolist()
-    majority, given = (fit.votes == 1).sum(axis=0).tolist(), (fit.labels._tally > 0).sum(axis=0).tolist()
-    rows = list(zip(map(named, results.classes), majority, given, consensus, strict=True))
+    majority, labelled = (fit.votes == 1).sum(axis=0).tolist(), (fit.labels._tally > 0).sum(axis=0).tolist()
+    rows = list(zip(map(named, results.classes), majority, labelled, consensus, strict=True))
     by_class = [{"name": name, "majority": n, "consensus": ours} for name, n, _, ours in rows]
     return {
-        "by_class": by_class if len(by_class) <= _MOST_CLASSES else None,
+        "by_class": by_class if len(by_class) <= MOST_ROWS else None,
         "more_than_given": [{"name": name, "given": n, "consensus": ours} for name, _, n, ours in rows if ours > n],
         "tied": int(fit.tied.sum()),
         "unsure": int((results.confidence < UNSURE).sum()),
@@ -73,12 +71,12 @@ def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any] | None:
 
 def _rating_errors(fit: Fit) -> dict[str, Any] | None:
     """Root mean squared errors of the consensus and of the plain mean where truth is known, and what it states."""
-    at = ~np.isnan(fit.judging) & fit.labelled
-    if not at.any():
+    known = ~np.isnan(fit.judging) & fit.labelled
+    if not known.any():
         return None
     answers = {"consensus": fit.results.label, "mean": mean_ratings(fit.labels)}
-    errors = {name: float(np.sqrt(((given - fit.judging)[at] ** 2).mean())) for name, given in answers.items()}
-    return {"n": int(at.sum()), **errors, "stated": float(np.sqrt((fit.results.std[at] ** 2).mean()))}
+    errors = {name: float(np.sqrt(((ratings - fit.judging)[known] ** 2).mean())) for name, ratings in answers.items()}
+    return {"n": int(known.sum()), **errors, "stated": float(np.sqrt((fit.results.std[known] ** 2).mean()))}
 
 
 def classifier(fit: Fit) -> dict[str, Any] | None:
@@ -97,21 +95,21 @@ def classifier(fit: Fit) -> dict[str, Any] | None:
 
 def _truth_check(fit: Fit) -> dict[str, Any] | None:
     """How good the consensus is by the known answers of the fit, and the majority vote; how many may follow."""
-    check, at = fit.results.truth_check, fit.labelled & fit.results.has_truth
+    check, known = fit.results.truth_check, fit.labelled & fit.results.has_truth
     if check is None:
         return None
-    majority = None if fit.results.classes is None else float(fit.votes[at, fit.answers[at]].mean())
-    return check.plain() | {"unknown": int((fit.labelled & ~at).sum()), "majority": majority}
+    majority = None if fit.results.classes is None else float(fit.votes[known, fit.answers[known]].mean())
+    return check.plain() | {"unknown": int((fit.labelled & ~known).sum()), "majority": majority}
 
 
 def _changed(fit: Fit) -> dict[str, Any]:
     """Examples whose consensus is not the majority vote, the surest first; ratings far from the plain mean."""
     results = fit.results
     if results.classes is None:
-        at, first = np.flatnonzero(fit.labelled), np.abs(results.label - mean_ratings(fit.labels))
+        rows, first = np.flatnonzero(fit.labelled), np.abs(results.label - mean_ratings(fit.labels))
     else:
-        at, first = np.flatnonzero(changed_examples(fit)), results.proba.max(axis=1)
-    return listed(len(at), rows_of(fit, at[np.argsort(-first[at], kind="stable")[:MOST_ROWS]]))
+        rows, first = np.flatnonzero(changed_examples(fit)), results.proba.max(axis=1)
+    return listed(len(rows), rows_of(fit, rows[np.argsort(-first[rows], kind="stable")[:MOST_ROWS]]))
 
 
 def changed_examples(fit: Fit) -> Bools:
@@ -150,10 +148,10 @@ def known_sentence(summary: Summary) -> str:
             f"mean {known['mean']:.3g}."
         )
     ours, theirs = known["consensus"], known["majority"]
-    vote = f" and majority-vote accuracy {percent(theirs['value'], 1)} ({interval(theirs, 100, 1)})"
+    vote = f" and majority-vote accuracy {percent(theirs['value'], 1)} ({percent_interval(theirs)})"
     chosen = "; these examples are not a random draw, so this may not hold for the others"
     return (
-        f"{where}, consensus accuracy is {percent(ours['value'], 1)} (95% interval {interval(ours, 100, 1)})"
+        f"{where}, consensus accuracy is {percent(ours['value'], 1)} (95% interval {percent_interval(ours)})"
         f"{vote + _ties_drawn(summary) if summary['size']['annotators'] > 1 else ''}"
         f"{'' if known['at_random'] else chosen}."
     )
@@ -178,11 +176,11 @@ def classifier_words(summary: Summary) -> str:
     if not part:
         return ""
     where = "out-of-fold accuracy" if part["out_of_fold"] else "accuracy on its own training examples"
-    found = f"{where} is {percent(part['consensus']['value'], 1)} against the consensus"
+    words = f"{where} is {percent(part['consensus']['value'], 1)} against the consensus"
     if not part["n_truths"]:
-        return found
-    true = f"{percent(part['truth']['value'], 1)} ({interval(part['truth'], 100, 1)})"
-    return f"{found} and {true} on {count(part['n_truths'], 'known answer')}"
+        return words
+    true = f"{percent(part['truth']['value'], 1)} ({percent_interval(part['truth'])})"
+    return f"{words} and {true} on {count(part['n_truths'], 'known answer')}"
 
 
 def truth_sentence(summary: Summary) -> str:
@@ -192,14 +190,14 @@ def truth_sentence(summary: Summary) -> str:
         return ""
     used = "Calibrated with" if check.get("at_random", True) else "Annotators were compared on"
     if "error" in check:
-        found = f"held-out error {check['error']:.3g} (95% interval {check['low']:.3g} to {check['high']:.3g}), "
-        found += f"stated {check['std']:.3g}"
+        words = f"held-out error {check['error']:.3g} (95% interval {check['low']:.3g} to {check['high']:.3g}), "
+        words += f"stated {check['std']:.3g}"
     else:
-        found = f"held-out accuracy {percent(check['accuracy'], 1)} (95% interval {interval(check, 100, 1)}), "
-        found += f"mean confidence {percent(check['confidence'], 1)}"
+        words = f"held-out accuracy {percent(check['accuracy'], 1)} (95% interval {percent_interval(check)}), "
+        words += f"mean confidence {percent(check['confidence'], 1)}"
         if summary["size"]["annotators"] > 1:
-            found += f"; majority vote {percent(check['majority'], 1)}{_ties_drawn(summary)}"
-    return f"{used} {count(check['n'], 'known answer')}: {found}. {_more_truths(check)}".rstrip()
+            words += f"; majority vote {percent(check['majority'], 1)}{_ties_drawn(summary)}"
+    return f"{used} {count(check['n'], 'known answer')}: {words}. {_more_truths(check)}".rstrip()
 
 
 def _more_truths(check: dict[str, Any]) -> str:
@@ -311,10 +309,10 @@ def _accuracy(summary: Summary) -> list[dict[str, str]]:
     name = "consensus accuracy"
     if known := summary["quality"]["known"]:
         value, note = known["consensus"]["value"], f"{count(known['n'], 'known answer')}, "
-        note += interval(known["consensus"], 100, 1)
+        note += percent_interval(known["consensus"])
     elif check := summary["truth_check"]:
         how = "held out" if check["at_random"] else "not a random draw"
-        value, note = check["accuracy"], f"{count(check['n'], 'known answer')}, {how}, {interval(check, 100, 1)}"
+        value, note = check["accuracy"], f"{count(check['n'], 'known answer')}, {how}, {percent_interval(check)}"
     elif part := summary["classifier"]:
         value, name = part["consensus"]["value"], "classifier accuracy"
         note = f"against the consensus{', out of fold' if part['out_of_fold'] else ''}"
@@ -327,8 +325,8 @@ def accuracies(quality: dict[str, Any], classifier: dict[str, Any] | None) -> di
     """Accuracies on known answers by what has them; nothing without known answers."""
     if not (known := quality["known"]):
         return {}
-    found = {"consensus": known["consensus"], "majority vote": known["majority"]}
-    return found | ({"classifier": classifier["truth"]} if classifier and classifier["n_truths"] else {})
+    rows = {"consensus": known["consensus"], "majority vote": known["majority"]}
+    return rows | ({"classifier": classifier["truth"]} if classifier and classifier["n_truths"] else {})
 
 
 def comparison(summary: Summary) -> Markup | None:
@@ -359,9 +357,9 @@ def reliability_picture(summary: Summary) -> Markup:
     """Accuracy on known answers against confidence: on the diagonal, confidence is what it states."""
     marks = {0: "0%", 0.5: "50%", 1: "100%"}
     plot = Plot((0, 1), (0, 1)).axes("confidence", _PERCENT, "accuracy", marks, grid=marks)
-    plot.shape("polyline", [(0, 0), (1, 1)], "diagonal")
+    plot.polyline([(0, 0), (1, 1)], "diagonal")
     for row in summary["quality"]["known"]["reliability"]:
-        if row["n"] < _FEWEST_IN_TENTH:
+        if row["n"] < FEW:  # these show nothing
             continue
         title = f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}"
         plot.interval(row["stated"], row["value"], row["low"], row["high"], title)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Floats
+from crowdwise._limits import MOST_POINTS, N_BINS
 from crowdwise.crowd._disagreement import easiness
 from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.reporting._svg import Markup, Plot, histogram, text
-from crowdwise.reporting._words import decimal
-from crowdwise.reporting.fit import MOST_POINTS, N_BINS, Fit, Summary, estimate, evenly
+from crowdwise.reporting.fit import Fit, Summary, decimal, estimate, evenly
 
 PAGES = (("disagreement", "Disagreement"),)
 
@@ -27,14 +27,14 @@ def by_disagreement(fit: Fit) -> dict[str, Any]:
     paired = differs[fit.labels.labels_per_example > 1]
     largest = max(1.0, float(differs.max(initial=0.0)))
     edges = np.linspace(0, largest, N_BINS + 1)
-    at = np.linspace(0, largest, 41)
+    grid = np.linspace(0, largest, 41)
     return {
         "edges": edges.tolist(),
         "counts": np.histogram(paired, edges)[0].tolist(),
         "unanimous": int((paired == 0).sum()),
         "paired": len(paired),
         "steepness": float(steepness),
-        "curve": np.column_stack([at, easiness(at, steepness)]).round(4).tolist(),
+        "curve": np.column_stack([grid, easiness(grid, steepness)]).round(4).tolist(),
     }
 
 
@@ -46,14 +46,14 @@ def margin(fit: Fit) -> dict[str, Any] | None:
         return None
     distance, _ = margins(scores[paired], np.zeros(len(paired), dtype=np.intp))
     differs = fit.results.disagreement[paired]
-    found = rank_correlation(differs, distance)
-    if np.isnan(found.value):
+    correlation = rank_correlation(differs, distance)
+    if np.isnan(correlation.value):
         return None
     far = float(np.quantile(distance, 0.99)) or 1.0
-    some = evenly(len(paired), MOST_POINTS)
-    places = np.column_stack([differs[some], np.minimum(distance[some] / far, 1.0)])
+    rows = evenly(len(paired), MOST_POINTS)
+    places = np.column_stack([differs[rows], np.minimum(distance[rows] / far, 1.0)])
     return {
-        "correlation": estimate(found.value, found.low, found.high),
+        "correlation": estimate(correlation.value, correlation.low, correlation.high),
         "points": places.round(3).tolist(),
         "levels": _levels(differs, distance / far),
     }
@@ -63,12 +63,12 @@ def _levels(differs: Floats, distance: Floats) -> list[dict[str, float]]:
     """Quartiles of the distance of unanimous examples, and at up to four levels of disagreement as frequent each."""
     edges = np.unique(np.quantile(differs[differs > 0], [0.25, 0.5, 0.75]))
     level = np.where(differs > 0, 1 + np.searchsorted(edges, differs), 0)
-    found = []
+    levels = []
     for k in np.unique(level):
-        at = level == k
-        low, middle, high = np.minimum(np.quantile(distance[at], [0.25, 0.5, 0.75]), 1.0).tolist()
-        found.append({"disagreement": float(differs[at].mean()), "low": low, "median": middle, "high": high})
-    return found
+        rows = level == k
+        low, middle, high = np.minimum(np.quantile(distance[rows], [0.25, 0.5, 0.75]), 1.0).tolist()
+        levels.append({"disagreement": float(differs[rows].mean()), "low": low, "median": middle, "high": high})
+    return levels
 
 
 def _class_scores(model: Any, X: Any) -> Floats | None:
@@ -81,10 +81,10 @@ def _class_scores(model: Any, X: Any) -> Floats | None:
 
 def margin_words(summary: Summary) -> str:
     """What the correlation of disagreement and distance means."""
-    found = summary["margin"]["correlation"]
-    if found["low"] <= 0 <= found["high"]:
+    correlation = summary["margin"]["correlation"]
+    if correlation["low"] <= 0 <= correlation["high"]:
         return "disagreement has little to do with the boundary"
-    return f"annotators disagree {'near' if found['high'] < 0 else 'far from'} the boundary"
+    return f"annotators disagree {'near' if correlation['high'] < 0 else 'far from'} the boundary"
 
 
 def histogram_picture(summary: Summary) -> Markup:
@@ -94,7 +94,7 @@ def histogram_picture(summary: Summary) -> Markup:
     plot = histogram(part["edges"], part["counts"], "disagreement", ticks, "disagreement {:.2f} to {:.2f}", right=40)
     if part["steepness"] > 0:
         weights = Plot(plot.x, (0, 1), right=40)
-        weights.shape("polyline", part["curve"], "curve")
+        weights.polyline(part["curve"], "curve")
         for share in (0, 0.5, 1):
             x, y = weights.at(plot.x[1], share)
             plot.parts.append(text(x + 8, y + 4, f"{share:g}", kind="tick second"))
@@ -112,8 +112,8 @@ def margin_picture(summary: Summary) -> Markup:
     plot.points(part["points"])
     for level in part["levels"]:
         plot.interval(level["disagreement"], level["median"], level["low"], level["high"])
-    found = decimal(part["correlation"]["value"])
-    return plot.picture(f"Distance from the model’s boundary against disagreement; rank correlation {found}.")
+    correlation = decimal(part["correlation"]["value"])
+    return plot.picture(f"Distance from the model’s boundary against disagreement; rank correlation {correlation}.")
 
 
 def _ticks(largest: float) -> dict[float, str]:

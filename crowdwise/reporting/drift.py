@@ -6,41 +6,40 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise._limits import FEW
 from crowdwise._text import count
 from crowdwise.reporting._svg import Markup, Plot
-from crowdwise.reporting._words import percent
-from crowdwise.reporting.fit import Fit, Summary, named, plain
+from crowdwise.reporting.fit import Fit, Summary, named, percent, plain
 from crowdwise.slices import SliceAccuracy
 
-_MOST_SHOWN = 6  # pictures
 PAGES = (("drift", "Over time"),)
 
 
 def data(fit: Fit) -> dict[str, Any]:
     """Accuracy by period of the annotators who changed and of the busiest, and the changes; None without times."""
-    found = fit.drift
-    periods = [] if found is None else list(dict.fromkeys(sorted(found.slice.tolist())))
-    if found is None or len(periods) < 2:
+    drift = fit.drift
+    periods = [] if drift is None else list(dict.fromkeys(sorted(drift.slice.tolist())))
+    if drift is None or len(periods) < 2:
         return {"drift": None}
-    changed = found.annotator[found.differs][np.argsort(found.p_value[found.differs], kind="stable")].tolist()
+    changed = drift.annotator[drift.differs][np.argsort(drift.p_value[drift.differs], kind="stable")].tolist()
     busiest = fit.results.annotators[np.argsort(-fit.results.n_labels, kind="stable")].tolist()
-    shown = list(dict.fromkeys([*changed, *busiest]))[:_MOST_SHOWN]
+    shown = list(dict.fromkeys([*changed, *busiest]))[:FEW]
     return {
         "drift": {
-            "reference": found.reference,
+            "reference": drift.reference,
             "periods": [str(name) for name in periods],
             "changed": [named(name) for name in dict.fromkeys(changed)],
-            "rows": [{"annotator": named(name), "periods": _periods(found, name, periods)} for name in shown],
+            "rows": [{"annotator": named(name), "periods": _periods(drift, name, periods)} for name in shown],
         }
     }
 
 
-def _periods(found: SliceAccuracy, annotator: Any, periods: list[Any]) -> list[dict[str, Any]]:
+def _periods(drift: SliceAccuracy, annotator: Any, periods: list[Any]) -> list[dict[str, Any]]:
     """One annotator's accuracy in the periods with labels."""
-    mine = np.flatnonzero(found.annotator == annotator)
-    columns = {"n": found.n_labels, "value": found.accuracy, "low": found.low, "high": found.high}
+    mine = np.flatnonzero(drift.annotator == annotator)
+    columns = {"n": drift.n_labels, "value": drift.accuracy, "low": drift.low, "high": drift.high}
     return [
-        {"period": periods.index(found.slice[i])} | {key: plain(column[i]) for key, column in columns.items()}
+        {"period": periods.index(drift.slice[i])} | {key: plain(column[i]) for key, column in columns.items()}
         for i in mine
     ]
 
@@ -54,7 +53,7 @@ def sentence(summary: Summary) -> str:
     if not part["changed"]:
         return f"no clear change of accuracy {against} over {len(part['periods'])} periods"
     rows = [row for row in part["rows"] if row["annotator"] in part["changed"]]
-    people = [f"{row['annotator']} {', '.join(percent(each['value']) for each in row['periods'])}" for row in rows]
+    people = [f"{row['annotator']} {', '.join(percent(period['value']) for period in row['periods'])}" for row in rows]
     more = f"; {count(len(part['changed']) - len(rows), 'other')}" if len(part["changed"]) > len(rows) else ""
     return f"accuracy {against} changed, in periods from {', '.join(part['periods'])} on: {'; '.join(people)}{more}"
 

@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Positions, ratio
-from crowdwise._limits import LITTLE_GAIN
+from crowdwise._limits import LITTLE_GAIN, MOST_EXAMPLES, MOST_IN_CHART, MOST_ROWS, NAME_LENGTH, NAMED, TEXT_LENGTH
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._words import NAMED
-from crowdwise.reporting.fit import MOST_ROWS, SHORT_LENGTH, Fit, Summary, evenly, excerpt, listed, named, plain
+from crowdwise.reporting.fit import Fit, Summary, evenly, excerpt, listed, named, plain
 from crowdwise.results.suggest import best_first, information_gain, next_labels
 
-# Rows of the list of all examples, names per answer, and letters of a text where it is read.
-_MOST_ORDERED, _MOST_NAMES, _TEXT_LENGTH = 5000, 12, 500
 PAGES = (("next", "Check next"), ("order", "Easy to hard"))
 
 
@@ -23,8 +20,8 @@ def data(fit: Fit) -> dict[str, Any]:
     return {"next": _next(fit), "order": _ordered(fit)}
 
 
-def rows_of(fit: Fit, chosen: Positions, *, length: int = _TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
-    """What is known about some examples, in their order; texts are cut to `length`."""
+def rows_of(fit: Fit, chosen: Positions, *, length: int = TEXT_LENGTH, answers: bool = True) -> list[dict[str, Any]]:
+    """What is known about some examples, in their order; texts are cut to `length`, `answers` are who gave which."""
     results, first = fit.results, _first(fit, chosen)
     sure = results.std if results.classes is None else results.confidence
     weight = results.easiness
@@ -44,7 +41,7 @@ def rows_of(fit: Fit, chosen: Positions, *, length: int = _TEXT_LENGTH, who: boo
             row["text"] = None if fit.texts[i] is None else excerpt(str(fit.texts[i]), length)
         if fit.shown_truth is not None:
             row["truth"] = fit.shown_truth[i]
-        rows.append(row | {"said": _said(fit.labels, i)} if who else row)
+        rows.append(row | {"said": _said(fit.labels, i)} if answers else row)
     return rows
 
 
@@ -54,7 +51,7 @@ def _first(fit: Fit, chosen: Positions) -> list[tuple[str | float | None, bool]]
         return [(plain(value), False) for value in mean_ratings(fit.labels)[chosen]]
     names = [named(name) for name in fit.results.classes]
     leads = [np.flatnonzero(row) for row in fit.votes[chosen]]
-    return [(" or ".join(names[k] for k in some) or None, len(some) > 1) for some in leads]
+    return [(" or ".join(names[k] for k in classes) or None, len(classes) > 1) for classes in leads]
 
 
 def mean_ratings(labels: CrowdLabels) -> Array:
@@ -64,15 +61,15 @@ def mean_ratings(labels: CrowdLabels) -> Array:
 
 def _said(labels: CrowdLabels, i: int) -> list[dict[str, Any]]:
     """Who gave which label to one example, the most frequent label first."""
-    some = slice(labels.indptr[i], labels.indptr[i + 1])
-    values, who = labels.values[some], labels.annotators[labels.annotator_index[some]]
-    given, counts = np.unique(values, return_counts=True)
-    order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(given))
+    rows = slice(labels.indptr[i], labels.indptr[i + 1])
+    values, annotators = labels.values[rows], labels.annotators[labels.annotator_index[rows]]
+    answers, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(answers))
     return [
         {
-            "label": _answer(given[k] if labels.classes is None else labels.classes[given[k]]),
+            "label": _answer(answers[k] if labels.classes is None else labels.classes[answers[k]]),
             "n": int(counts[k]),
-            "annotators": [named(name) for name in who[values == given[k]][:_MOST_NAMES]],
+            "annotators": [named(name) for name in annotators[values == answers[k]][:MOST_IN_CHART]],
         }
         for k in order
     ]
@@ -96,9 +93,9 @@ def _next(fit: Fit) -> dict[str, Any]:
 def _ordered(fit: Fit) -> dict[str, Any]:
     """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
     n = len(fit.labels)
-    place = evenly(n, _MOST_ORDERED)
-    rows = rows_of(fit, fit.easy_to_hard[place], length=SHORT_LENGTH, who=False)
-    return listed(n, [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
+    place = evenly(n, MOST_EXAMPLES)
+    rows = rows_of(fit, fit.easy_to_hard[place], length=NAME_LENGTH, answers=False)
+    return listed(n, [row | {"order": int(position) + 1} for row, position in zip(rows, place, strict=True)])
 
 
 def consensus_columns(fit: Fit) -> dict[str, Array]:
@@ -108,15 +105,11 @@ def consensus_columns(fit: Fit) -> dict[str, Array]:
     "labels", "majority" ("mean" for ratings), "disagreement", "easiness" and "order" (1 is the easiest).
     """
     results, labels = fit.results, fit.labels
-    columns: dict[str, Array] = {"example": results.examples, "label": results.label}
+    columns = results.consensus.columns() | {"labels": labels.labels_per_example}
     if results.classes is None:
-        columns |= {"std": results.std, "labels": labels.labels_per_example, "mean": mean_ratings(labels)}
+        columns["mean"] = mean_ratings(labels)
     else:
-        columns["confidence"] = results.confidence
-        if results.mean is not None:
-            columns["mean"] = results.mean
-        columns |= {f"p({name})": p for name, p in zip(results.classes.tolist(), results.proba.T, strict=True)}
-        columns |= {"labels": labels.labels_per_example, "majority": labels.majority()}
+        columns["majority"] = labels.majority()
     order = np.empty(len(labels), dtype=np.int64)
     order[fit.easy_to_hard] = np.arange(1, len(labels) + 1)
     return columns | {"disagreement": results.disagreement, "easiness": results.easiness, "order": order}

@@ -1,4 +1,4 @@
-"""A fit, its labels in the same order, and what else is known of its examples: what the sections of a report show."""
+"""What sections of a report are made from: a fit, its labels and known answers; plain values, and words for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
+from crowdwise._limits import NAME_LENGTH, NAMED
+from crowdwise._text import count
 from crowdwise.exceptions import DataError
 from crowdwise.labels._align import match_examples
 from crowdwise.labels._encode import as_column, missing_mask
@@ -20,9 +22,6 @@ from crowdwise.truths.check import share_interval
 from crowdwise.weights.class_weights import leading_shares
 
 Summary = dict[str, Any]
-# What a page holds at most, so that one of a million examples stays small: letters of a name and of a text beside
-# others, rows of a list, points and columns of a picture.
-_NAME_LENGTH, SHORT_LENGTH, MOST_ROWS, MOST_POINTS, N_BINS = 80, 90, 60, 300, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +54,6 @@ class Fit:
             drift = accuracy_over_time(results, labels, times, truth if many else None)
         return cls(model, results, crowd, X, None if texts is None else _column(texts, crowd, "texts"), known, drift)
 
-    @property
-    def ordered(self) -> bool:
-        """Whether classes have an order."""
-        return getattr(self.results.consensus, "levels", None) is not None
-
     @cached_property
     def votes(self) -> Floats:
         """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
@@ -78,17 +72,14 @@ class Fit:
     @cached_property
     def judging(self) -> Array:
         """The answers that judge: one that the fit was given judges nothing."""
-        return self._unknown if self.known is None else np.where(self.results.has_truth, self._unknown, self.known)
+        unknown = np.full(len(self.labels), np.nan if self.results.classes is None else -1)
+        return unknown if self.known is None else np.where(self.results.has_truth, unknown, self.known)
 
     @cached_property
     def answers(self) -> Array:
         """All answers that are known: those of the fit, and those that judge it."""
-        own = self.results.truth
-        return self.judging if own is None else np.where(self.results.has_truth, own, self.judging)
-
-    @property
-    def _unknown(self) -> Array:
-        return np.full(len(self.labels), np.nan if self.results.classes is None else -1)
+        used = self.results.truth
+        return self.judging if used is None else np.where(self.results.has_truth, used, self.judging)
 
     @cached_property
     def shown_truth(self) -> Array | None:
@@ -104,10 +95,10 @@ class Fit:
         return np.lexsort((results.std if results.classes is None else -results.confidence, results.disagreement))
 
 
-def _column(values: Any, labels: CrowdLabels, what: str) -> Array:
-    column = as_column(match_examples(values, labels.examples, labels, what, partial=True), what).astype(object)
+def _column(values: Any, labels: CrowdLabels, role: str) -> Array:
+    column = as_column(match_examples(values, labels.examples, labels, role, partial=True), role).astype(object)
     if len(column) != len(labels):
-        raise DataError(f"{what} must be one per example, {len(labels)}; got {len(column)}.")
+        raise DataError(f"{role} must be one per example, {len(labels)}; got {len(column)}.")
     column[missing_mask(column)] = None
     return column
 
@@ -133,11 +124,11 @@ def plain(value: Any) -> Any:
 
 def named(value: Any) -> str:
     """A name, cut in its middle if it is long: names that begin alike, as those of files do, often end differently."""
-    text, half = str(value), _NAME_LENGTH // 2
-    return text if len(text) <= _NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
+    text, half = str(value), NAME_LENGTH // 2
+    return text if len(text) <= NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
 
 
-def excerpt(text: str, length: int = SHORT_LENGTH) -> str:
+def excerpt(text: str, length: int = NAME_LENGTH) -> str:
     """The beginning of a text."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
@@ -163,3 +154,46 @@ def accuracy_of(right: Array) -> dict[str, Any]:
         return estimate(np.nan)
     share = float(right.mean())
     return estimate(share, *share_interval(share, len(right)))
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a percentage, never rounded up to 100% nor down to 0%."""
+    text = f"{100 * share:.{digits}f}"
+    least = 10.0**-digits
+    if share < 1 and float(text) >= 100:
+        return f"over {100 - least:.{digits}f}%"
+    if share > 0 and float(text) <= 0:
+        return f"under {least:.{digits}f}%"
+    return f"{text}%"
+
+
+def short_percent(share: float, digits: int = 0) -> str:
+    """The same for a narrow column."""
+    return percent(share, digits).replace("over ", "> ").replace("under ", "< ")
+
+
+def decimal(value: float, digits: int = 2) -> str:
+    """A number with the sign of typography."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def rounded(value: float) -> str:
+    """A number to one digit after the point, and none where that is zero."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def some_of(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - NAMED
+    names = names if more <= 1 else [*names[:NAMED], count(more, "other")]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def interval(part: dict[str, Any]) -> str:
+    """The ends of an interval."""
+    return f"{decimal(part['low'])} to {decimal(part['high'])}"
+
+
+def percent_interval(part: dict[str, Any]) -> str:
+    """The ends of an interval of shares."""
+    return f"{100 * part['low']:.1f} to {100 * part['high']:.1f}"

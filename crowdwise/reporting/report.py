@@ -1,21 +1,31 @@
-"""A fit and its labels -> a report on disk, in one call; names that look like personal data become A1, A2, ..."""
+"""A fit and its labels -> a report on disk: a page, a text or JSON. Templates only format; text of users stays text."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from itertools import count
+from importlib.resources import files
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
 from crowdwise._files import write_file
-from crowdwise.exceptions import OutputError
-from crowdwise.reporting.fit import Fit, named
-from crowdwise.reporting.render import render_html, render_json, render_markdown
-from crowdwise.reporting.summarize import summary_of
+from crowdwise._text import count, how_to_install
+from crowdwise.exceptions import MissingExtraError, OutputError
+from crowdwise.formats._write import safe_cell
+from crowdwise.reporting import fit as values
+from crowdwise.reporting._svg import Markup
+from crowdwise.reporting.fit import Fit, Summary, named
+from crowdwise.reporting.summarize import PAGES, SECTIONS, summary_of
 
-RENDERERS = {".html": render_html, ".md": render_markdown, ".json": render_json}
+_TEMPLATES = files("crowdwise.reporting") / "templates"
+# What would be mark-up, in JSON inside a page and in Markdown.
+_MARKS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]#|~!"} | {"<": "&lt;", ">": "&gt;"})
 # An e-mail address, an id of Mechanical Turk, which leads to a public profile, and one of Prolific.
 _PERSONAL = re.compile(r"[^\s@'\"]+@[^\s@'\"]+\.[^\s@'\"]+|\bA(?=[A-Z]*[0-9])[0-9A-Z]{11,13}\b|\b[0-9a-f]{24}\b")
 
@@ -95,7 +105,7 @@ def aliases_of(annotators: Iterable[Any]) -> dict[str, str]:
     """
     names = [named(name) for name in annotators]
     taken = set(names)
-    free = (alias for alias in (f"A{i}" for i in count(1)) if alias not in taken)
+    free = (alias for alias in (f"A{i}" for i in count_from(1)) if alias not in taken)
     return {name: next(free) for name in names if _PERSONAL.fullmatch(name)}
 
 
@@ -116,3 +126,128 @@ def with_aliases(summary: dict[str, Any], aliases: Mapping[str, str]) -> dict[st
 
     command = summary["command"] and names.sub(lambda name: aliases[name[0]], summary["command"])
     return {key: hidden(value) for key, value in summary.items()} | {"command": command}
+
+
+def render_html(summary: Summary) -> str:
+    """The report as one page that loads nothing from elsewhere.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` gives.
+
+    Returns
+    -------
+    page : str
+    """
+    style, script = _source("report.css"), _source("report.js")
+    return _render(
+        "report.html",
+        autoescape=True,
+        summary=summary,
+        classes=summary["kind"] == "class",
+        pages=[page for page in PAGES if summary.get(page[0], True)],
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=Markup(embedded_json(_page_data(summary))),
+    )
+
+
+def render_index(rows: list[dict[str, Any]], title: str) -> str:
+    """A page that leads to several reports, each with its first numbers, or with the reason why there is none."""
+    style = _source("report.css")
+    return _render("index.html", autoescape=True, rows=rows, title=title, style=Markup(style), style_hash=_hash(style))
+
+
+def render_markdown(summary: Summary) -> str:
+    """The report as Markdown, without pictures.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` gives.
+
+    Returns
+    -------
+    text : str
+    """
+    return _render("report.md", autoescape=False, summary=summary, classes=summary["kind"] == "class")
+
+
+def render_json(summary: Summary) -> str:
+    """The summary as JSON.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` gives.
+
+    Returns
+    -------
+    text : str
+    """
+    return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that may stand inside an element of a page: nothing in it can end the element."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_MARKS)
+
+
+def markdown_cell(value: Any) -> str:
+    """Text that stays text in a cell of a table: no mark-up, one line."""
+    return " ".join(str(value).split()).translate(_MARKDOWN)
+
+
+def _page_data(summary: Summary) -> dict[str, Any]:
+    """What the page's script shows when an annotator is opened, and tables that it saves.
+
+    These are rows of cells under a header; text that a spreadsheet would run stays text.
+    """
+    examples, annotators = summary["order"]["rows"], summary["annotators"]["rows"]
+    names = {"example": "example", "label": "label", "sure": "confidence" if summary["classes"] else "std"}
+    names |= {"first": "majority" if summary["classes"] else "mean", "labels": "labels", "disagreement": "disagreement"}
+    if any(row.get("truth") is not None for row in examples):
+        names["truth"] = "truth"
+    details = ("confusion", "mixed_up", "alone")
+    columns = [key for key in (annotators[0] if annotators else {}) if key not in ("bar", *details)]
+    rows = [{**row, "flags": "; ".join(row["flags"])} for row in annotators]
+    tables = {
+        "consensus": [[*names.values()], *([safe_cell(row[key]) for key in names] for row in examples)],
+        "annotators": [columns, *([safe_cell(row[key]) for key in columns] for row in rows)],
+    }
+    shown = [{key: row[key] for key in details if row.get(key)} for row in annotators]
+    return {"classes": summary["classes"], "annotators": shown, "tables": tables}
+
+
+def _render(template: str, *, autoescape: bool, **parts: Any) -> str:
+    """Fill a template; escaping is off for Markdown only, which has marks of its own."""
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError(f"a report needs Jinja2: {how_to_install('report')}.") from None
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cell"] = markdown_cell
+    sections = {section.__name__.rpartition(".")[2]: section for section in SECTIONS}
+    environment.globals.update(sections, count=count, words=values, **parts)
+    return environment.get_template(template).render()
+
+
+def _source(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    """What a content security policy calls a script or style that may be used."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+RENDERERS = {".html": render_html, ".md": render_markdown, ".json": render_json}

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from crowdwise._text import count
-from crowdwise.reporting import (
-    agreement,
-    annotators,
-    consensus,
-    disagreement,
-    drift,
-    examples,
-    pairs,
-    rates,
-    ratings,
-    settings,
-)
-from crowdwise.reporting._words import rounded
-from crowdwise.reporting.fit import Fit, Summary, named
+from sklearn.base import BaseEstimator
+
+from crowdwise._text import count, versions
+from crowdwise.exceptions import CrowdWarning
+from crowdwise.rates import rate
+from crowdwise.reporting import agreement, annotators, consensus, disagreement, drift, examples
+from crowdwise.reporting.fit import Fit, Summary, estimate, named, percent, percent_interval, plain, rounded
 
 VERSION = 1
 # Modules with the `data` of a section, its sentences and pictures, and its `PAGES`: names of templates, and of links.
-SECTIONS = (agreement, consensus, rates, annotators, drift, ratings, pairs, disagreement, examples, settings)
+SECTIONS = (consensus, annotators, drift, agreement, disagreement, examples)
+PAGES = (*(page for section in SECTIONS for page in section.PAGES), ("settings", "Settings"))
+_PACKAGES = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy"}  # as people write them
 
 
 def summarize(
@@ -76,17 +71,21 @@ def summarize(
 
 def summary_of(fit: Fit, command: str | None = None, title: str | None = None) -> Summary:
     """The same of a fit that was put together before."""
+    classes = fit.results.classes
     summary: Summary = {
         "version": VERSION,
         "title": title,
-        "kind": "rating" if fit.labels.classes is None else "class",
+        "kind": "rating" if classes is None else "class",
         "size": _size(fit),
-        "ordered": fit.ordered,
+        "ordered": fit.labels.scale.name == "ordinal",
+        "classes": None if classes is None else [named(name) for name in classes],
+        "rate": _rate(fit),
+        "has_texts": fit.texts is not None,
+        "command": command,
     }
-    summary["classes"] = None if fit.results.classes is None else [named(name) for name in fit.results.classes]
     for section in SECTIONS:
         summary |= section.data(fit)
-    summary["command"] = command
+    summary |= how_it_was_made(fit)
     return summary | {"headline": headline(summary), "numbers": _numbers(summary)}
 
 
@@ -100,6 +99,38 @@ def _size(fit: Fit) -> dict[str, Any]:
         "labels_per_example": spread,
         "unlabelled": int((per_example == 0).sum()),
         "single": int((per_example == 1).sum()),
+    }
+
+
+def _rate(fit: Fit) -> dict[str, Any] | None:
+    """How frequent the second of two classes is, such as a pass rate, corrected by known answers; else None."""
+    if fit.results.classes is None or len(fit.results.classes) != 2:
+        return None
+    names = fit.results.classes.tolist()
+    answers = {i: names[code] for i, code in zip(fit.labels.examples.tolist(), fit.answers, strict=True) if code >= 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrowdWarning)  # the consensus states whether they are a random draw
+        share = rate(fit.results, fit.labels, answers or None)
+    part = {"target": named(share.target), "uncorrected": share.uncorrected, "known": share.n_known}
+    return part | estimate(share.value, share.low, share.high)
+
+
+def how_it_was_made(fit: Fit) -> dict[str, Any]:
+    """The model, its settings and automatic choices, and versions."""
+    model, results = fit.model, fit.results
+    is_estimator = isinstance(model, BaseEstimator)
+    settings = model.get_params(deep=False) if is_estimator else {}
+    return {
+        "model": {
+            "name": type(model).__name__ if is_estimator else "aggregate",
+            "uses_features": is_estimator,
+            "settings": {name: named(repr(value)) for name, value in settings.items()},
+            "steepness": float(results.steepness),
+            "rounds": results.n_rounds,
+            "converged": bool(results.converged),
+        },
+        "choices": [{name: plain(value) for name, value in vars(choice).items()} for choice in results.choices],
+        "versions": {_PACKAGES.get(name, name): value for name, value in versions().items() if name != "platform"},
     }
 
 
@@ -135,8 +166,22 @@ def _enough_labels(summary: Summary) -> str:
 
 def _numbers(summary: Summary) -> list[dict[str, Any]]:
     """The numbers of the first screen, each with what it is and a note."""
-    return [agreement.number(summary), *consensus.numbers(summary), annotators.number(summary)][:4] + rates.numbers(
-        summary
+    numbers = [agreement.number(summary), *consensus.numbers(summary), annotators.number(summary)][:4]
+    if share := summary["rate"]:
+        how = f"corrected by {count(share['known'], 'known answer')}"
+        note = f"{percent_interval(share)}, {how if share['known'] else 'by the consensus, not corrected'}"
+        numbers.append({"value": percent(share["value"], 1), "name": f"rate of “{share['target']}”", "note": note})
+    return numbers
+
+
+def _rate_line(summary: Summary) -> str:
+    """The rate for a terminal; nothing that is not corrected."""
+    share = summary["rate"]
+    if not share or not share["known"]:
+        return ""
+    return (
+        f"{percent(share['value'], 1)} “{share['target']}” ({percent_interval(share)}), corrected by "
+        f"{count(share['known'], 'known answer')}; {percent(share['uncorrected'], 1)} by the consensus alone"
     )
 
 
@@ -153,15 +198,15 @@ def summary_lines(summary: Summary) -> list[str]:
     lines : list of str
     """
     size, per = summary["size"], summary["size"]["labels_per_example"]
-    of = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
+    kind = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
     spread = "" if per["min"] == per["max"] else f" ({per['min']:,} to {per['max']:,})"
-    crowd = f"{count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, {size['labels']:,} {of}"
+    crowd = f"{count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, {size['labels']:,} {kind}"
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in examples.worth_labelling(summary))
     lines = [
         ("Crowd", f"{crowd}; {rounded(per['mean'])} per example{spread}"),
         *agreement.lines(summary),
         *consensus.lines(summary),
-        *rates.lines(summary),
+        ("Rate", _rate_line(summary)),
         *annotators.lines(summary),
         ("Drift", drift.sentence(summary)),
         ("Next", f"have an expert check: {first}" if first else _enough_labels(summary)),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
+from crowdwise._limits import UNCORRELATED_EXAMPLES
 from crowdwise._text import count
 from crowdwise.crowd.vote_sharing import VoteSharing, enough_pairs, label_pairs
 from crowdwise.exceptions import LabelError
@@ -16,9 +17,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import is_known
 from crowdwise.labels.truth import known_answers
 from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative
-
-# Examples without correlation that are added to those that two annotators share.
-_ADDED = 7.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +143,10 @@ def effective_number(n_votes: Floats, correlation: float) -> Floats:
 
 
 def votes_by_truth(results: FitResults, labels: CrowdLabels, answers: Array) -> float:
-    """The effective number of votes by the errors on known examples; NaN if none of these has two labels.
+    """The effective number of votes by the errors on known examples, some of which have two labels.
 
     Answers are as `known_answers` gives them.
     """
-    if not _comparable(labels, answers).any():
-        return float("nan")
     return float(effective_number(_votes(results, labels), _mean_correlation(*_errors(labels, answers))).mean())
 
 
@@ -168,13 +164,13 @@ def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
 
 def _after_consensus(results: FitResults, labels: CrowdLabels) -> Pairs:
     """Pairs by their residuals after the consensus of the fit; of some examples if there are very many pairs."""
-    at = enough_pairs(labels)
-    at = np.arange(len(labels)) if at is None else at
-    labels = labels[at]
+    rows = enough_pairs(labels)
+    rows = np.arange(len(labels)) if rows is None else rows
+    labels = labels[rows]
     if results.classes is None:
-        return residual_pairs(labels, (labels.values - results.label[at][labels.example_index])[:, np.newaxis])
+        return residual_pairs(labels, (labels.values - results.label[rows][labels.example_index])[:, np.newaxis])
     confusion = results.confusion[labels.annotator_index]
-    expected = np.einsum("ik,ikc->ic", results.proba[at][labels.example_index], confusion)
+    expected = np.einsum("ik,ikc->ic", results.proba[rows][labels.example_index], confusion)
     return residual_pairs(labels, np.eye(expected.shape[1])[labels.values] - expected)
 
 
@@ -202,10 +198,9 @@ def _mean_correlation(labels: CrowdLabels, residual: Floats) -> float:
     """The mean over pairs of labels of the product of standardised errors; 0 without errors."""
     n_labels = np.maximum(labels.labels_per_annotator, 1)
     spread = np.sqrt(labels._sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
-    errs = (spread > 0).astype(np.float64)  # annotators who are always right have no errors to compare
     score = ratio(residual, spread, 0.0)
-    total, squares = labels._sum_per_example(errs * score), labels._sum_per_example(errs * score**2)
-    votes = labels._sum_per_example(errs)
+    total, squares = labels._sum_per_example(score), labels._sum_per_example(score**2)
+    votes = labels._sum_per_example((spread > 0).astype(np.float64))  # who is always right has no errors to compare
     n_pairs = float((votes * (votes - 1)).sum())
     return float(np.clip((total**2 - squares).sum() / n_pairs, 0.0, 1.0)) if n_pairs > 0 else 0.0
 
@@ -217,8 +212,8 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     consensus.
     """
     left, right, _ = label_pairs(labels)
-    who, n = labels.annotator_index.astype(np.int64), labels.n_annotators
-    key, which = np.unique(who[left] * n + who[right], return_inverse=True)
+    annotator, n = labels.annotator_index.astype(np.int64), labels.n_annotators
+    key, which = np.unique(annotator[left] * n + annotator[right], return_inverse=True)
 
     def total(values: Array) -> Floats:
         return np.bincount(which, values, len(key)).astype(np.float64)
@@ -227,6 +222,6 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
     usual = float(squared[left].mean() + squared[right].mean()) / 2 if len(left) else 0.0
     # Under one root a product might overflow.
-    scale = np.sqrt(total(squared[left])) * np.sqrt(total(squared[right])) + _ADDED * usual
+    scale = np.sqrt(total(squared[left])) * np.sqrt(total(squared[right])) + UNCORRELATED_EXAMPLES * usual
     shared, same = total(np.ones(len(left))), total(labels.values[left] == labels.values[right])
     return Pairs(key // n, key % n, shared, same / shared, ratio(total(product), scale, 0.0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array
+from crowdwise._limits import NAMED
 from crowdwise._text import count, some_names
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.exceptions import DataError
@@ -24,7 +25,6 @@ _SCORES = {
     "correlation": "correlation with the consensus",
     "spread": "spread",
 }
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -87,15 +87,15 @@ class Comparison:
             )
         if self.shares:
             parts = [f"{name}: {100 * b:.1f}% before, {100 * a:.1f}% after" for name, (b, a) in self.shares.items()]
-            more = f"; {len(parts) - 2 * _MOST_NAMED} more" if len(parts) > 2 * _MOST_NAMED else ""
-            lines.append(f"Classes     {'; '.join(parts[: 2 * _MOST_NAMED])}{more}")
+            more = f"; {len(parts) - 2 * NAMED} more" if len(parts) > 2 * NAMED else ""
+            lines.append(f"Classes     {'; '.join(parts[: 2 * NAMED])}{more}")
         clear = np.flatnonzero(self.annotators["clear"])
         still = len(self.annotators["clear"]) - len(clear)
-        found = [self._changed(i) for i in clear.tolist()]
+        changes = [self._changed(i) for i in clear.tolist()]
         if still:
-            found.append(f"no clear change of {count(still, 'other annotator' if found else 'annotator')}")
-        if found:
-            lines.append(f"Annotators  {'; '.join(found)}")
+            changes.append(f"no clear change of {count(still, 'other annotator' if changes else 'annotator')}")
+        if changes:
+            lines.append(f"Annotators  {'; '.join(changes)}")
         for when, words in zip(("before", "after"), self.drift, strict=False):
             if words:
                 lines.append(f"Drift       {when}: {words}")
@@ -108,7 +108,7 @@ class Comparison:
         return lines
 
     def _first_changes(self) -> list[list[str]]:
-        rows = [self.examples[name][:_MOST_NAMED].tolist() for name in ("example", "before", "after")]
+        rows = [self.examples[name][:NAMED].tolist() for name in ("example", "before", "after")]
         return [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in column] for column in rows]
 
     def _changed(self, i: int) -> str:
@@ -118,8 +118,8 @@ class Comparison:
                 return f"{100 * value:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
             return f"{value:.2g} ({low:.2g} to {high:.2g})"
 
-        name, what = self.annotators["annotator"][i], _SCORES[self.score]
-        return f"{name}: {what} {shown('before')} before, {shown('after')} after"
+        name, score = self.annotators["annotator"][i], _SCORES[self.score]
+        return f"{name}: {score} {shown('before')} before, {shown('after')} after"
 
     def __repr__(self) -> str:
         return "\n".join(["Comparison", *(f"  {line}" for line in self.lines())])
@@ -153,69 +153,68 @@ def compare(first: Any, second: Any, *, labels: tuple[Any, Any] | None = None) -
       Classes     a: 50.0% before, 25.0% after; b: 50.0% before, 75.0% after
       Annotators  no clear change of 3 annotators
     """
-    one, other = results_of(first), results_of(second)
-    if (one.classes is None) != (other.classes is None):
+    before, after = results_of(first), results_of(second)
+    if (before.classes is None) != (after.classes is None):
         raise DataError("one of the two fits has classes and the other ratings: two of a kind were expected.")
-    place = encode_declared(other.examples, one.examples).astype(np.intp)
+    place = encode_declared(after.examples, before.examples).astype(np.intp)
     both = np.flatnonzero(place >= 0)
-    score, annotators, added, removed = _annotators(one, other)
+    score, annotators, added, removed = _annotators(before, after)
     alpha = None
     if labels is not None:
-        before, after = (as_labels(some, scale="interval" if one.classes is None else None) for some in labels)
-        alpha = krippendorff_alpha(before), krippendorff_alpha(after)
+        scale: Any = "interval" if before.classes is None else None
+        alpha_before, alpha_after = (krippendorff_alpha(as_labels(part, scale=scale)) for part in labels)
+        alpha = alpha_before, alpha_after
     return Comparison(
-        (one.n_examples, other.n_examples, len(both)),
+        (before.n_examples, after.n_examples, len(both)),
         annotators,
         score,
         added,
         removed,
-        _examples(one, place[both], other, both),
-        _shares(one, other),
+        _examples(before, place[both], after, both),
+        _shares(before, after),
         alpha,
     )
 
 
-def _examples(one: FitResults, at_one: Array, other: FitResults, at_other: Array) -> dict[str, Array]:
-    before, after = one.label[at_one], other.label[at_other]
-    if one.classes is None:
-        gap = np.abs(after - before) / np.hypot(one.std[at_one], other.std[at_other])
-        changed = np.flatnonzero(gap > HALF_WIDTH)
-        changed = changed[np.argsort(-gap[changed], kind="stable")]
-        sure = {"std_before": one.std[at_one], "std_after": other.std[at_other]}
+def _examples(before: FitResults, rows_before: Array, after: FitResults, rows_after: Array) -> dict[str, Array]:
+    name = "std" if before.classes is None else "confidence"
+    sure = getattr(before, name)[rows_before], getattr(after, name)[rows_after]
+    label = before.label[rows_before], after.label[rows_after]
+    if before.classes is None:
+        clearness = np.abs(label[1] - label[0]) / np.hypot(*sure)
+        changed = np.flatnonzero(clearness > HALF_WIDTH)
     else:
-        changed = np.flatnonzero([a != b for a, b in zip(before.tolist(), after.tolist(), strict=True)])
-        sure = {"confidence_before": one.confidence[at_one], "confidence_after": other.confidence[at_other]}
-        changed = changed[np.argsort(-np.minimum(*(column[changed] for column in sure.values())), kind="stable")]
-    columns = {"example": other.examples[at_other], "before": before, "after": after} | sure
+        clearness = np.minimum(*sure)
+        changed = np.flatnonzero([a != b for a, b in zip(label[0].tolist(), label[1].tolist(), strict=True)])
+    changed = changed[np.argsort(-clearness[changed], kind="stable")]
+    columns = {"example": after.examples[rows_after], "before": label[0], "after": label[1]}
+    columns |= {f"{name}_before": sure[0], f"{name}_after": sure[1]}
     return {name: column[changed] for name, column in columns.items()}
 
 
-def _shares(one: FitResults, other: FitResults) -> dict[Any, tuple[float, float]]:
-    if one.classes is None or other.classes is None:
+def _shares(before: FitResults, after: FitResults) -> dict[Any, tuple[float, float]]:
+    if before.classes is None or after.classes is None:
         return {}
-    before, after = (
-        {name: float((results.label == name).mean()) for name in classes.tolist()}
-        for results, classes in ((one, one.classes), (other, other.classes))
-    )
-    return {name: (before.get(name, 0.0), after.get(name, 0.0)) for name in before | after}
+    names = dict.fromkeys([*before.classes.tolist(), *after.classes.tolist()])
+    return {name: (float((before.label == name).mean()), float((after.label == name).mean())) for name in names}
 
 
-def _annotators(one: FitResults, other: FitResults) -> tuple[str, dict[str, Array], list[Any], list[Any]]:
+def _annotators(before: FitResults, after: FitResults) -> tuple[str, dict[str, Array], list[Any], list[Any]]:
     """The score that both have, the columns of the annotators of both, who was added and who was removed."""
-    tables = [results.annotator_columns() for results in (one, other)]
+    tables = [results.annotator_columns() for results in (before, after)]
     score = next((name for name in _SCORES if all(f"{name}_low" in table for table in tables)), "expertise")
-    place = encode_declared(other.annotators, one.annotators).astype(np.intp)
+    place = encode_declared(after.annotators, before.annotators).astype(np.intp)
     both = np.flatnonzero(place >= 0)
-    columns: dict[str, Array] = {"annotator": other.annotators[both]}
-    for when, table, at in (("before", tables[0], place[both]), ("after", tables[1], both)):
+    columns: dict[str, Array] = {"annotator": after.annotators[both]}
+    for when, table, rows in (("before", tables[0], place[both]), ("after", tables[1], both)):
         for name in ("labels", score, f"{score}_low", f"{score}_high"):
-            columns[f"{name}_{when}"] = np.asarray(table.get(name, np.full(len(table[score]), np.nan)))[at]
+            columns[f"{name}_{when}"] = np.asarray(table.get(name, np.full(len(table[score]), np.nan)))[rows]
     low, high = (
         np.stack([columns[f"{score}_{end}_{when}"] for when in ("before", "after")]) for end in ("low", "high")
     )
     columns["clear"] = low.max(axis=0) > high.min(axis=0)
     names = columns["annotator"].tolist()
-    new = [[f for f in other.annotator_flags.get(n, ()) if f not in one.annotator_flags.get(n, ())] for n in names]
+    new = [[f for f in after.annotator_flags.get(n, ()) if f not in before.annotator_flags.get(n, ())] for n in names]
     columns["new_flags"] = np.array(["; ".join(flags) for flags in new], dtype=object)
-    removed = np.setdiff1d(np.arange(len(one.annotators)), place[both])
-    return score, columns, other.annotators[place < 0].tolist(), one.annotators[removed].tolist()
+    removed = np.setdiff1d(np.arange(len(before.annotators)), place[both])
+    return score, columns, after.annotators[place < 0].tolist(), before.annotators[removed].tolist()

@@ -271,11 +271,13 @@ class FitResults(FrozenArrays):
 
     def attributes(self) -> dict[str, Any]:
         """The attributes that every fitted model has, by name."""
-        found = {f"{name}_": getattr(self, name) for name in _OF_ALL_FITS if getattr(self, name) is not None}
+        attributes = {f"{name}_": getattr(self, name) for name in _OF_ALL_FITS if getattr(self, name) is not None}
         if not self.has_examples:
-            return found
+            return attributes
         names = _OF_EXAMPLES | (_OF_CLASSES if isinstance(self.consensus, Consensus) else _OF_RATINGS)
-        return found | {key: getattr(self, name) for key, name in names.items()} | {"truth_check_": self.truth_check}
+        return (
+            attributes | {key: getattr(self, name) for key, name in names.items()} | {"truth_check_": self.truth_check}
+        )
 
     def consensus_frame(self, library: str | None = None) -> Any:
         """The consensus, one row per example.
@@ -346,7 +348,7 @@ class FitResults(FrozenArrays):
         save(self, path)
 
     def __repr__(self) -> str:
-        kept = "" if self.has_examples else " (of blocks, not kept)"
+        examples = "" if self.has_examples else " (of blocks, not kept)"
         accuracy = ""
         if self.accuracy is not None:
             known = self.accuracy[~np.isnan(self.accuracy)]
@@ -354,7 +356,7 @@ class FitResults(FrozenArrays):
             accuracy = f"; estimated accuracy of annotators {span}"
         check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
         return (
-            f"FitResults: {self.n_examples:,} examples{kept}, {len(self.annotators):,} annotators, {self._ending}"
+            f"FitResults: {self.n_examples:,} examples{examples}, {len(self.annotators):,} annotators, {self._ending}"
             f"{accuracy}{check}"
         )
 

@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise._checks import check_choice, check_whole
-from crowdwise.labels._encode import encode_declared
 from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.results.consensus import Consensus
 from crowdwise.results.fit_results import FitResults, fit_and_labels
 
 _BIT = np.log(2.0)
@@ -68,10 +68,10 @@ class NextLabels(FrozenArrays):
 
     def columns(self) -> dict[str, Array]:
         """The columns of that frame."""
-        named = {"example": self.examples, "label": self.label}
+        columns = {"example": self.examples, "label": self.label}
         if self.confidence is not None:
-            named["confidence"] = self.confidence
-        return named | {"labels": self.n_labels, "gain": self.gain, "reason": self.reason}
+            columns["confidence"] = self.confidence
+        return columns | {"labels": self.n_labels, "gain": self.gain, "reason": self.reason}
 
 
 def suggest_labels(
@@ -124,11 +124,11 @@ def suggest_labels(
     check_whole("n", n)
     check_choice("crowd", crowd, (True, False))
     check_choice("at_random", at_random, (True, False))
-    results, given = fit_and_labels(model, labels)
+    results, used = fit_and_labels(model, labels)
     gain = information_gain(results, crowd=crowd)
     rows = best_first(results, gain)
     rows = check_random_state(random_state).permutation(rows) if at_random else rows
-    return next_labels(results, given, gain, rows[:n])
+    return next_labels(results, used, gain, rows[:n])
 
 
 def best_first(results: FitResults, gain: Floats) -> Positions:
@@ -189,36 +189,37 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
 
 def reasons(results: FitResults, labels: CrowdLabels, rows: Positions) -> Array:
     """Why some examples are unsure, in words."""
-    given = labels[rows]
+    used = labels[rows]
     if (labels.labels_per_annotator > 0).sum() == 1:
         words = ["one annotator only: ask a second one"] * len(rows)
     elif labels.classes is None:
-        ends = zip(given.indptr[:-1], given.indptr[1:], strict=True)
-        words = [_rating_words(given.values[start:end]) for start, end in ends]
+        ends = zip(used.indptr[:-1], used.indptr[1:], strict=True)
+        words = [_rating_words(used.values[start:end]) for start, end in ends]
     else:
-        by_labels = results.label_consensus.label[rows]
-        code, overruled = encode_declared(by_labels, labels.classes), by_labels != results.label[rows]
-        words = [_class_words(*parts) for parts in zip(given._tally, code, overruled, strict=True)]
+        assert isinstance(results.label_consensus, Consensus)
+        by_labels = results.label_consensus.codes[rows]
+        overruled = by_labels != results.codes[rows]
+        words = [_class_words(*parts) for parts in zip(used._tally, by_labels, overruled, strict=True)]
     return np.array(words, dtype=object)
 
 
 def _class_words(tally: Array, by_labels: int, overruled: bool) -> str:
     """What the labels of one example look like; `by_labels` is the most probable class by them."""
-    given = np.sort(tally[tally > 0])[::-1].tolist()
-    if sum(given) == 0:
+    counts = np.sort(tally[tally > 0])[::-1].tolist()
+    if sum(counts) == 0:
         return "no label yet"
-    if sum(given) == 1:
+    if sum(counts) == 1:
         words = "only one label"
-    elif len(given) == 1:
-        who = "both" if given[0] == 2 else f"all {given[0]}"
-        words = f"{who} agree, but {who} annotators are unreliable"
+    elif len(counts) == 1:
+        number = "both" if counts[0] == 2 else f"all {counts[0]}"
+        words = f"{number} agree, but {number} annotators are unreliable"
     else:
-        words = f"{'-'.join(map(str, given))} split"
+        words = f"{'-'.join(map(str, counts))} split"
     if overruled:
         return f"{words}; the classifier and the labels disagree"
     if tally[by_labels] == 0:
         return f"{words}; the consensus is a class that no annotator gave"
-    if tally[by_labels] < given[0]:
+    if tally[by_labels] < counts[0]:
         return f"{words}; the more reliable annotators are in the minority"
     return words
 

@@ -22,15 +22,13 @@ from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
-from crowdwise.mixins import IN_MEMORY, CrowdResultsMixin, all_or_nothing
+from crowdwise.mixins import IN_MEMORY, CrowdMixin, all_or_nothing
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
-from crowdwise.ridge.path import RidgePath, Search, warn_if_undetermined
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.rounds import RidgePath, Search, Settled, warn_if_undetermined
 from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
 from crowdwise.rows.chunks import Chunk, chunks_of
-from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import check_new
+from crowdwise.rows.features import check_new, is_dask
 from crowdwise.rows.read import Blocks
 from crowdwise.training_set import (
     TrainingSet,
@@ -40,7 +38,6 @@ from crowdwise.training_set import (
     warn_if_no_disagreement,
     warn_if_unlabelled,
 )
-from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import Folds
 
@@ -48,7 +45,7 @@ from crowdwise.weights.folds import Folds
 _MOST_KEPT = 2**26
 
 
-class RidgeModel(CrowdResultsMixin):
+class RidgeModel(CrowdMixin):
     """Learns from examples in memory, or from blocks of them, exactly as from all of them together.
 
     A model has a grid of steepnesses and l2s (`_grid`), folds, and keeps one of the fits of a path (`_best_fit`).
@@ -108,7 +105,7 @@ class RidgeModel(CrowdResultsMixin):
         self : estimator
         """
         self._forget()
-        reporter = self._reporter(on_round)
+        search = self._search(on_round)
         if is_dask(X) or isinstance(X, Blocks):
             if truth is not None:
                 raise ValueError(
@@ -116,25 +113,23 @@ class RidgeModel(CrowdResultsMixin):
                     "Give what is known as the labels of one more annotator, or fit in memory."
                 )
             plan = self._plan()
-            chunks = chunks_of(X, y, sample_weight, plan.scale, reporter.step)
-            return self._learn_sums(chunks.total(partial(RidgeSums.of, plan)), reporter)
-        self._grid()
-        self._check_settings()
+            chunks = chunks_of(X, y, sample_weight, plan.scale, search.reporter.step)
+            return self._learn_sums(chunks.total(partial(RidgeSums.of, plan)), search)
         checked, labels = check_features(self, X, y, self._scale)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, checked, labels)
         data = self._data(checked, labels, weight, known_answers(truth, X, labels))
         path = RidgePath(data, self._folds(data), self.keep_sums is True, sample_weight=weight)
-        return self._learn(path, reporter)
+        return self._learn(path, search)
 
     def _data(
-        self, X: Any, labels: CrowdLabels, weight: Any, truth: Array | None, like: RidgeData | None = None
+        self, X: Any, labels: CrowdLabels, weight: Any, truth: Array | None, before: RidgeData | None = None
     ) -> RidgeData:
         """What is to be learned from."""
         training = TrainingSet.of(
             X, labels, weight, truth=truth, relative_to=self.relative_to, weighting=any(self._grid()[0]),
             one_class=True,
         )  # fmt: skip
-        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init, like=like)
+        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init, before=before)
 
     def _folds(self, data: RidgeData) -> Folds:
         """What examples are scored out of."""
@@ -349,7 +344,7 @@ class RidgeModel(CrowdResultsMixin):
             return model._learn_sums(self.sums_)
         path = self._path()
         path.by_level = True
-        model._learn(path, model._reporter())
+        model._learn(path, model._search())
         if not self._may_keep(path):
             path.sums = None
         return model
@@ -390,19 +385,18 @@ class RidgeModel(CrowdResultsMixin):
         before = path.data.training
         labels = _of_same_examples(as_labels(labels, scale=self._scale), before.labels)
         known = known_answers(truth, before.X, labels)
-        data = model._data(before.X, labels, path.sample_weight, known, like=path.data)
+        data = model._data(before.X, labels, path.sample_weight, known, before=path.data)
         folds = path.folds if data.X is path.data.X and not model._is_splitter() else model._folds(data)
-        return model._learn(path.relabelled(data, folds, tuned=self._tuned), model._reporter())
+        return model._learn(path.relabelled(data, folds, tuned=self._tuned), model._search())
 
     def _new(self, settings: dict[str, Any]) -> Self:
         """A model with the settings of the fit but for some, not fitted."""
         check_is_fitted(self)
-        given = self._kept[1] if IN_MEMORY in vars(self) else self.get_params(deep=False)
-        model = type(self)(**given | settings)
+        of_fit = self._kept[1] if IN_MEMORY in vars(self) else self.get_params(deep=False)
+        model = type(self)(**of_fit | settings)
         for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
             if name in vars(self):
                 setattr(model, name, vars(self)[name])
-        model._check_settings()
         return model
 
     def _path(self) -> RidgePath:
@@ -417,15 +411,12 @@ class RidgeModel(CrowdResultsMixin):
         """The settings of a model with another steepness or l2."""
         return {name: value for name, value in (("steepness", steepness), ("l2", l2)) if value is not None}
 
-    def _may_keep(self, kept: RidgePath) -> bool:
-        return self.keep_sums is True or (self.keep_sums == "auto" and kept.n_bytes <= _MOST_KEPT)
+    def _may_keep(self, path: RidgePath) -> bool:
+        return self.keep_sums is True or (self.keep_sums == "auto" and path.n_bytes <= _MOST_KEPT)
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != IN_MEMORY}
-
-    def _reporter(self, on_round: OnRound | None = None) -> Reporter:
-        return Reporter(type(self).__name__, self.verbose, on_round)
 
     def _forget(self) -> None:
         """Forget what was learned, but for the names of features."""
@@ -433,7 +424,7 @@ class RidgeModel(CrowdResultsMixin):
         for name in [*used, IN_MEMORY]:
             vars(self).pop(name, None)
 
-    def _learn_sums(self, sums: RidgeSums, reporter: Reporter | None = None) -> Self:
+    def _learn_sums(self, sums: RidgeSums, search: Search | None = None) -> Self:
         """Store what is learned from sums, and the sums."""
         summary = sums.summary
         summary.check(one_class=True)
@@ -448,7 +439,7 @@ class RidgeModel(CrowdResultsMixin):
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
         self.sums_ = sums
         path = RidgePath(data, folds, by_level=True, sums=levels, of_more=True)
-        return self._learn(path, reporter or self._reporter(), sums)
+        return self._learn(path, search or self._search(), sums)
 
     def _why_no_sums(self) -> str | None:
         """Why there are no sums for these settings, if there are none."""
@@ -472,17 +463,16 @@ class RidgeModel(CrowdResultsMixin):
         """What sums depend on; raises if a setting makes no sense, or not for sums."""
         if reason := self._why_no_sums():
             raise ValueError(f"there are no sums for these settings: {reason}")
-        steepnesses, _ = self._grid()
-        self._check_settings()
-        weighted = not steepnesses or any(steepnesses)
+        weighted = any(self._search().steepnesses)
         return SumsPlan(self._scale, bool(self.fit_intercept), self.init, *self._fold_plan(), weighted, self._tuned)
 
     def _fold_plan(self) -> tuple[int, int]:
         """How many folds blocks have, and their seed."""
         return N_FOLDS, 0
 
-    def _check_settings(self) -> Curriculum:
-        """Raise if a setting cannot be used; the curriculum."""
+    def _search(self, on_round: OnRound | None = None) -> Search:
+        """What is solved for; raises if a setting cannot be used."""
+        steepnesses, l2s = self._grid()
         check_choice("fit_intercept", self.fit_intercept, (True, False))
         check_choice("keep_sums", self.keep_sums, ("auto", True, False))
         if isinstance(self.init, str) or np.ndim(self.init) != 1:
@@ -490,17 +480,22 @@ class RidgeModel(CrowdResultsMixin):
         check_whole("max_rounds", self.max_rounds)
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
-        return check_curriculum(self.curriculum)
+        curriculum, settings = check_curriculum(self.curriculum), self.get_params(deep=False)
+        reporter = Reporter(type(self).__name__, self.verbose, on_round)
+        return Search(
+            steepnesses, l2s, curriculum, settings.get("class_weight"), self.random_state, self.max_rounds, self.tol,
+            reporter, self._tuned, settings.get("tune") != "once",
+        )  # fmt: skip
 
     def _grid(self) -> tuple[list[float], Floats]:
         """The steepnesses and the l2s to choose from; raises if one makes no sense."""
         settings = self.get_params(deep=False)
         return [check_number("steepness", settings["steepness"])], np.array([check_number("l2", settings["l2"])])
 
-    def _learn(self, path: RidgePath, reporter: Reporter, sums: RidgeSums | None = None) -> Self:
+    def _learn(self, path: RidgePath, search: Search, sums: RidgeSums | None = None) -> Self:
         """Solve the rounds, and store what was learned; from `sums`, if the data are a sample of theirs."""
         with one_blas_thread():
-            fit = self._best_fit(path, reporter)
+            fit = self._best_fit(path, search)
             fit.warn(self.tol)
             warn_if_undetermined(fit, path.data)
             if sums is None:
@@ -526,22 +521,12 @@ class RidgeModel(CrowdResultsMixin):
             self.class_weight_ = np.ones(len(self.classes_)) if class_weight is None else class_weight
         if sums is None and self._may_keep(path):
             self._kept = path, self.get_params(deep=False)
-        reporter.done()
+        search.reporter.done()
         return self
 
-    def _best_fit(self, path: RidgePath, reporter: Reporter) -> Settled:
+    def _best_fit(self, path: RidgePath, search: Search) -> Settled:
         """The fit to be kept."""
-        return path.solve(self._search(path.data, reporter))[0]
-
-    def _search(self, data: RidgeData, reporter: Reporter, **tuning: Any) -> Search:
-        steepnesses, l2s = self._grid()
-        class_weight = self.get_params(deep=False).get("class_weight")
-        curriculum, classes = self._check_settings(), data.training.labels.classes
-        counted = None if classes is None else check_class_weight(class_weight, classes)
-        if isinstance(counted, np.ndarray) and (counted == 1).all():  # weights of one are no weights
-            counted = None
-        rounds = self.random_state, self.max_rounds, self.tol, reporter
-        return Search(steepnesses, l2s, curriculum, counted, *rounds, **tuning)
+        return path.solve(search)[0]
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 

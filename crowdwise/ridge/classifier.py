@@ -6,19 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Floats
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._limits import STEEPNESSES
-from crowdwise._progress import Reporter
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.mixins import CrowdClassifierMixin
 from crowdwise.ridge.base import RidgeModel, flat
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import RidgePath, examples_to_rank, held_out_rankings
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.rounds import RidgePath, Search, Settled, examples_to_rank, held_out_rankings
 from crowdwise.ridge.sums import check_folds
 from crowdwise.rows.features import check_new
 from crowdwise.weights.curricula import Curriculum
@@ -28,7 +25,7 @@ from crowdwise.weights.folds import Folds
 PAPER_L2S = tuple(2.0**k for k in (-14, -12, -10, -8, -6, -4, -2, -1, 0, 1, 2, 4, 6, 8, 10, 12, 14))
 
 
-class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
+class CrowdRidgeClassifier(RidgeModel, ClassifierMixin, BaseEstimator):
     """Linear classifier and expertise from the labels of many annotators, easy examples first.
 
     Each round solves a ridge regression on the expertise-weighted mean of the labels (coded +1 and -1), with every
@@ -325,10 +322,10 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     def _is_splitter(self) -> bool:
         return not isinstance(self.cv, str) and (hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"))
 
-    def _best_fit(self, path: RidgePath, reporter: Reporter) -> Settled:
+    def _best_fit(self, path: RidgePath, search: Search) -> Settled:
         """The fit of the steepness that ranks examples best."""
         self.criterion_, examples, codes = examples_to_rank(path.data, self.criterion)
-        fits = path.solve(self._search(path.data, reporter, tuned=True, every_round=self.tune == "every round"))
+        fits = path.solve(search)
         ranked = held_out_rankings(path, fits, examples, codes)
         self.cv_results_ = _results(path.data, fits, ranked)
         return fits[int(np.argmax(np.nan_to_num(ranked, nan=-np.inf)))]

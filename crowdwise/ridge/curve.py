@@ -13,32 +13,12 @@ from crowdwise._limits import EASIEST_SHARE
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.results.fit_results import FitResults
-from crowdwise.ridge.path import LevelSums, RidgePath, examples_to_rank, held_out_rankings
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.levels import LevelSums
+from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_out_rankings
 from crowdwise.training_set import effective_examples
 
 # From equal weights to weights that leave little more than the unanimous examples.
-STEEPNESSES = (
-    0.0,
-    0.25,
-    0.5,
-    0.75,
-    1.0,
-    1.5,
-    2.0,
-    2.5,
-    3.0,
-    3.5,
-    4.0,
-    5.0,
-    6.0,
-    7.0,
-    8.0,
-    10.0,
-    12.0,
-    15.0,
-    20.0,
-)
+STEEPNESSES = tuple(round(k**2 / 18, 1) for k in range(20))
 
 # Its name, what it is, whether higher is better, and a value for every steepness.
 Criterion = tuple[str, str, bool, Floats]
@@ -226,9 +206,9 @@ def solve_again(
     if by_fold and path.sums is not None and path.sums.n_folds < path.folds.n_folds:
         path.sums = None
     settings = model._settings_at(0.0, float(model.l2_ if l2 is None else l2))
-    search = model._new(settings)._search(path.data, model._reporter())
+    search = replace(model._new(settings)._search(), steepnesses=list(steepnesses), tuned=False)
     with one_blas_thread():
-        return path, path.solve(replace(search, steepnesses=list(steepnesses)))
+        return path, path.solve(search)
 
 
 def _from_sums(sums: LevelSums, fits: list[Settled]) -> list[Criterion]:

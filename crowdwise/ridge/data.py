@@ -15,8 +15,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.statistics import Statistics
-from crowdwise.ridge.targets import Targets, Votes, majority_targets
-from crowdwise.rows.features import Rows, RowSpace, check_finite, check_gram, row_space
+from crowdwise.ridge.targets import Targets, Votes, first_consensus
+from crowdwise.rows.features import EXACT_COLUMNS, Rows, RowSpace, check_finite, check_squares, row_space
 from crowdwise.training_set import TrainingSet
 
 Route = Literal["sums", "rows", "iterative"]
@@ -29,8 +29,6 @@ MOST_CELLS = 2000
 _SMALL_SUMS = 2**26
 # With more labels per example than this, a pass over the rows in every round is cheaper than sums per annotator.
 _LABELS_PER_EXAMPLE = 25
-# Up to this many columns a gram matrix is factorised; beyond, the solver iterates.
-EXACT_COLUMNS = 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +39,8 @@ class RidgeData:
     ----------
     training : TrainingSet
         Examples and annotators that take part.
+    labels : CrowdLabels
+        Theirs; where the answer is known, all of them are that answer.
     X : ndarray or sparse matrix
         Features of the examples that take part.
     rows : Rows
@@ -54,6 +54,7 @@ class RidgeData:
     """
 
     training: TrainingSet
+    labels: CrowdLabels
     X: Array
     rows: Rows
     space: RowSpace | None
@@ -61,26 +62,22 @@ class RidgeData:
     first: Floats
 
     @classmethod
-    def of(cls, training: TrainingSet, *, intercept: bool, init: Any, like: RidgeData | None = None) -> RidgeData:
+    def of(cls, training: TrainingSet, *, intercept: bool, init: Any, before: RidgeData | None = None) -> RidgeData:
         """From checked examples; the first consensus is "majority", "mean", or a value for every example.
 
-        `like` is of the same features with other labels: features are shifted, and ratings centred, as they are there.
+        `before` has other labels of the same features, which are shifted, and ratings centred, as they were there.
         """
-        core = _told(training)
-        targets = Targets.of(core, intercept=intercept)
-        if like is not None:
-            targets = replace(targets, centre=like.targets.centre)
-        X, rows, space = _features(training, intercept, like)
-        first = first_consensus(core, targets, init if isinstance(init, str) else "mean")
+        known, labels = training.known, training.used_labels
+        labels = labels if known is None else known.as_labels(labels)
+        targets = Targets.of(labels, intercept=intercept)
+        if before is not None:
+            targets = replace(targets, centre=before.targets.centre)
+        X, rows, space = _features(training, intercept, before)
+        first = first_consensus(labels, targets, init if isinstance(init, str) else "mean")
         if not isinstance(init, str):
-            unknown = np.ones(len(core), dtype=bool) if training.known is None else training.unknown[training.used]
-            first[unknown] = targets.of_values(_given_consensus(init, training))[unknown]
-        return cls(training, X, rows, space, targets, first)
-
-    @cached_property
-    def labels(self) -> CrowdLabels:
-        """Of the examples and annotators that take part; where the answer is known, all of them are that answer."""
-        return _told(self.training)
+            unknown = training.unknown[training.used]
+            first[unknown] = targets.of_values(_consensus_of_init(init, training))[unknown]
+        return cls(training, labels, X, rows, space, targets, first)
 
     @cached_property
     def known(self) -> KnownRows | None:
@@ -113,15 +110,15 @@ class RidgeData:
             self.rows, self.labels, self.targets, first=self.first, easiness=easiness, sample_weight=weight,
             cell=cell, n_cells=n_cells,
         )  # fmt: skip
-        check_gram(sums.gram, self.training.X)
+        check_squares(sums.gram, self.training.X)
         return sums
 
-    def sums_of(self, some: Positions, cell: Codes) -> tuple[Statistics, Codes]:
+    def sums_of(self, rows: Positions, cell: Codes) -> tuple[Statistics, Codes]:
         """The sums over some rows, and the cells that they are in."""
         cells, place = np.unique(cell, return_inverse=True)
         sums = collect(
-            replace(self.rows, X=self.rows.X[some]), self.labels[some], self.targets, first=self.first[some],
-            sample_weight=self.training.sample_weight[some], cell=place, n_cells=len(cells),
+            replace(self.rows, X=self.rows.X[rows]), self.labels[rows], self.targets, first=self.first[rows],
+            sample_weight=self.training.sample_weight[rows], cell=place, n_cells=len(cells),
         )  # fmt: skip
         return sums, cells
 
@@ -147,13 +144,13 @@ class RidgeData:
         return float(self.targets.squared((theta[:-1] if self.rows.intercept else theta).T).sum())
 
 
-def _features(training: TrainingSet, intercept: bool, like: RidgeData | None) -> tuple[Any, Rows, RowSpace | None]:
+def _features(training: TrainingSet, intercept: bool, before: RidgeData | None) -> tuple[Any, Rows, RowSpace | None]:
     """Features of the examples that take part, as they are and as the solver sees them."""
-    if like is not None and np.array_equal(training.used, like.training.used):
-        return like.X, like.rows, like.space
+    if before is not None and np.array_equal(training.used, before.training.used):
+        return before.X, before.rows, before.space
     X = training.rows
-    if like is not None and like.space is None and not like.rows.is_sparse:
-        return X, replace(like.rows, X=X), None
+    if before is not None and before.space is None and not before.rows.is_sparse:
+        return X, replace(before.rows, X=X), None
     rows = Rows.of(X, intercept=intercept)
     if rows.is_sparse or rows.n_examples < rows.n_features:
         check_finite(training.X)
@@ -163,14 +160,7 @@ def _features(training: TrainingSet, intercept: bool, like: RidgeData | None) ->
     return X, rows if space is None else space.rows, space
 
 
-def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
-    """The "majority" vote or the "mean" of the labels, of shape (n_examples, n_targets)."""
-    if init == "majority":
-        return majority_targets(labels, targets)
-    return Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)
-
-
-def _given_consensus(init: Any, training: TrainingSet) -> Array:
+def _consensus_of_init(init: Any, training: TrainingSet) -> Array:
     """What `init` has for the examples that take part: positions of classes, or ratings."""
     labels, values = training.labels, as_column(init, "init")
     if len(values) != len(labels):
@@ -183,15 +173,9 @@ def _given_consensus(init: Any, training: TrainingSet) -> Array:
         codes = encode_declared(values, labels.classes)
         bad = codes < 0
     if bad.any():
-        wanted = "finite ratings" if labels.classes is None else f"classes among {labels.classes.tolist()}"
-        raise ValueError(f"init must be {wanted}, one for every example with labels; got {values[bad].tolist()[0]!r}.")
+        usable = "finite ratings" if labels.classes is None else f"classes among {labels.classes.tolist()}"
+        raise ValueError(f"init must be {usable}, one for every example with labels; got {values[bad].tolist()[0]!r}.")
     return ratings if labels.classes is None else codes
-
-
-def _told(training: TrainingSet) -> CrowdLabels:
-    """Labels as if all annotators had known the known answers."""
-    known = training.known
-    return training.used_labels if known is None else known.as_labels(training.used_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,31 +217,6 @@ class KnownRows:
         return self.labels._sum_per_annotator(squared[self.labels.example_index])
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The weights of the examples in one round."""
-
-    data: RidgeData
-    steepness: float  # how fast easiness falls with disagreement
-    sample_weight: Floats  # (n_examples,): how often each example counts, times the weight of its class
-    given: Floats | None = None  # what a curriculum gave, if not easiness or between easiness and equal weights
-    share: float = 1.0  # how much easiness counts; the rest of the weight is the same for all
-    class_weight: Floats | None = None  # (n_classes,): what each class counted
-
-    @cached_property
-    def example(self) -> Floats:
-        """The weight of every example, sample weights aside."""
-        if self.given is not None:
-            return self.given
-        easiness = self.data.easiness(self.steepness)
-        return easiness if self.share == 1 else self.share * easiness + (1 - self.share)
-
-    @property
-    def product(self) -> Floats:
-        """Sample weights included."""
-        return self.example * self.sample_weight
-
-
 def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:
     """How it is solved: "sums" (one pass), "rows" (a pass per round) or "iterative" (no gram matrix)."""
     if data.rows.n_columns > EXACT_COLUMNS:
@@ -275,7 +234,10 @@ def sums_are_cheap(data: RidgeData, n_cells: int) -> bool:
 
 def fits_in_memory(data: RidgeData, n_cells: int) -> bool:
     """Whether sums can be kept for this many cells."""
-    labels, n_columns = data.labels, data.rows.n_columns
-    n_blocks = 1 if labels.is_complete else labels.n_annotators
-    n_numbers = n_cells * n_columns * (n_blocks * n_columns + labels.n_annotators * data.targets.n_targets)
-    return 8 * n_numbers <= MEMORY_BUDGET
+    n_annotators, complete = data.labels.n_annotators, data.labels.is_complete
+    return n_cells * cell_bytes(n_annotators, complete, data.rows.n_columns, data.targets.n_targets) <= MEMORY_BUDGET
+
+
+def cell_bytes(n_annotators: int, complete: bool, n_columns: int, n_targets: int) -> int:
+    """About how much memory the sums of one cell take."""
+    return 8 * n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, in_c_order
-from crowdwise._limits import ENOUGH_EXAMPLES, LEAST_MODEL_ERROR, SMALLEST_ERROR
+from crowdwise._limits import ENOUGH_EXAMPLES, LABELS_PER_CLASS, LEAST_MODEL_ERROR, SMALLEST_ERROR
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
+from crowdwise.em.fitted import FittedAnnotators, sharing_of
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.posterior import Counting
-from crowdwise.em.with_features import RoundWeights, Targets, VoteShares, fit_with_features
+from crowdwise.em.with_features import FitData, RoundWeights, Targets, fit_with_features, results_with_features
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -28,18 +28,13 @@ from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
-from crowdwise.ridge.path import RidgePath
 from crowdwise.ridge.problem import label_agreement
-from crowdwise.ridge.rounds import Settled
+from crowdwise.ridge.rounds import RidgePath, Settled
 from crowdwise.ridge.targets import Votes
 from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.rows.features import linear_scores
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
-from crowdwise.weights.folds import Folds
-
-# Labels per annotator and class that are enough for confusion matrices.
-_LABELS_PER_CLASS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +116,17 @@ class FittedRidge:
         precision: Floats | float = self.model_precision
         if not use_model or np.isfinite(self.expertise).sum() == 1:
             precision = np.where(labels.labels_per_example == 0, self.model_precision, 0.0)
-        found = votes.rating_consensus(labels, scores, precision)
-        return replace(found, std=found.std * self.std_factor) if use_model else found
+        consensus = votes.rating_consensus(labels, scores, precision)
+        return replace(consensus, std=consensus.std * self.std_factor) if use_model else consensus
 
     def expertise_of(self, labels: CrowdLabels) -> Floats:
         """The expertise of the annotators of some labels, the crowd's for those that the fit did not see."""
         position = encode_declared(labels.annotators, self.names).astype(np.int64)
-        gave = labels.labels_per_annotator > 0
-        if gave.any() and (position[gave] < 0).all():
+        has_labels = labels.labels_per_annotator > 0
+        if has_labels.any() and (position[has_labels] < 0).all():
             raise LabelError(
-                f"none of the {int(gave.sum())} annotators of these labels (such as "
-                f"{labels.annotators[gave][:3].tolist()}) is among those of the fit "
+                f"none of the {int(has_labels.sum())} annotators of these labels (such as "
+                f"{labels.annotators[has_labels][:3].tolist()}) is among those of the fit "
                 f"(such as {self.names[:3].tolist()}). Name them as in the fit."
             )
         expertise = np.where(position >= 0, self.expertise[np.maximum(position, 0)], np.nan)
@@ -153,15 +148,17 @@ def ridge_results(
     annotator gave, if the data are a sample of all.
     """
     data, training = path.data, path.data.training
-    unseen = _unseen_scores(data, path.folds, fit)
+    unseen = np.zeros((len(data.labels), data.targets.n_targets))  # if there is no other example to learn from
+    if fit.fold_theta is not None:
+        unseen = data.rows.fold_scores(fit.fold_theta, path.folds.fold)
     fitted = _fitted(data, fit)
     scores = np.empty((len(training.used), unseen.shape[1]))
     scores[training.used] = data.targets.uncentred(unseen)
     if len(training.others):
         scores[training.others] = fitted.scores(training.X[training.others])
-    gave = training.labels.labels_per_annotator > 0  # others change no bit
-    given = training.labels if gave.all() else training.labels.select_annotators(gave)
-    by_expertise = Votes.of(given, fitted.expertise_of(given))
+    has_labels = training.labels.labels_per_annotator > 0  # others change no bit
+    labels = training.labels if has_labels.all() else training.labels.select_annotators(has_labels)
+    by_expertise = Votes.of(labels, fitted.expertise_of(labels))
     label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
     unlabelled = training.labels.labels_per_example == 0
     label_score[unlabelled] = scores[unlabelled]
@@ -183,33 +180,24 @@ def _class_results(
     training = data.training
     # Annotators are judged by all examples: those on which they agree would flatter them.
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
-    unseen, at = class_scores(scores[training.used]), _some(labels)
-    chunks = some = MemoryChunks.of(labels, weight, None, truth, whole=at.step == 1)
+    unseen, n_classes = class_scores(scores[training.used]), len(training.classes)
+    # Evenly spread examples are enough to estimate annotators and the scaling of scores, if there are many.
+    enough = LABELS_PER_CLASS * n_classes * labels.n_annotators * len(labels) / labels.n_labels
+    step = max(1, int(len(labels) / max(enough, ENOUGH_EXAMPLES)))
+    chunks = sample = MemoryChunks.of(labels, weight, None, truth, whole=step == 1)
     chunks.put("scores", unseen)
-    if at.step > 1:
-        some = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
-        some.put("scores", unseen[at])
-    sharing = sharing_of(labels, independent=False)
-    counting = Counting(len(training.classes), sharing)
-    labels_fit = fit_labels(some, counting, Shared())
-    weights = RoundWeights(some, lambda chunk: np.ones(len(chunk)), np.ones(len(training.classes)))
-    found = fit_with_features(
-        some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
-        start=VoteShares(counting),
-    )  # fmt: skip
-    annotators = annotators_with_features(
-        replace(training.labels, scale=NOMINAL), training.active, labels_fit, some, found
-    )
-    fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
-    annotators, results = fit_results(training, fitted, chunks, found, **of_fit)
-    return replace(fitted, annotators=annotators), results
-
-
-def _some(labels: CrowdLabels) -> slice:
-    """Examples that are enough to estimate annotators and the scaling of scores: evenly spread ones of many."""
-    assert labels.classes is not None
-    wanted = _LABELS_PER_CLASS * len(labels.classes) * labels.n_annotators * len(labels) / labels.n_labels
-    return slice(None, None, max(1, int(len(labels) / max(wanted, ENOUGH_EXAMPLES))))
+    if step > 1:
+        at = slice(None, None, step)
+        sample = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
+        sample.put("scores", unseen[at])
+    counting = Counting(n_classes, sharing_of(labels, independent=False))
+    labels_fit = fit_labels(sample, counting, Shared())
+    weights = RoundWeights(sample, lambda chunk: np.ones(len(chunk)), np.ones(n_classes))
+    data_of_classes = FitData(sample, sample.chunks[0], replace(training.labels, scale=NOMINAL), training.active)
+    class_fit = fit_with_features(data_of_classes, labels_fit, _StoredScores(), weights, Shared())
+    fitted = replace(fitted, annotators=class_fit.annotators, scaling=class_fit.scaling)
+    results = results_with_features(training, chunks, class_fit, fitted.log_prior, fit.weights.steepness)
+    return replace(fitted, annotators=results.fitted), replace(results, **of_fit)
 
 
 class _StoredScores:
@@ -217,13 +205,6 @@ class _StoredScores:
 
     def fit(self, targets: Targets) -> Any:
         return Stored("scores")
-
-
-def _unseen_scores(data: RidgeData, folds: Folds, fit: Settled) -> Floats:
-    """Scores of the examples that take part by models that have not seen them."""
-    if fit.fold_theta is None:  # there is no other example to learn from
-        return np.zeros((len(data.labels), data.targets.n_targets))
-    return data.rows.fold_scores(fit.fold_theta, folds.fold)
 
 
 def _fitted(data: RidgeData, fit: Settled) -> FittedRidge:
@@ -309,7 +290,7 @@ def _calibrate_ratings(
     """
     weight, scores = fit.weights.product[known.at], unseen[known.at]
     fold = folds_of_truths(known.targets.squared(known.answers - scores))
-    found = np.empty((len(known.known), 2))
+    held_out_consensus = np.empty((2, len(known.known)))
     for k in range(int(fold.max()) + 1):
         held_out, rows = np.where(fold == k, weight, 0.0), np.flatnonzero(fold == k)
         errors = fit.errors - known.errors(held_out) + known.errors(held_out, scores)
@@ -317,6 +298,7 @@ def _calibrate_ratings(
         votes = Votes.of(known.labels[rows], np.ones(1) if len(expertise) == 1 else expertise)
         of_rows = data.targets.uncentred(scores[rows])
         consensus = fitted.rating_consensus(votes, known.labels[rows], of_rows, use_model=True)
-        found[rows] = np.column_stack([consensus.label, consensus.std])
-    temperature, check = calibrate_ratings(found[:, 0], found[:, 1], known.known.answers, fold)
+        held_out_consensus[:, rows] = consensus.label, consensus.std
+    rating, std = held_out_consensus
+    temperature, check = calibrate_ratings(rating, std, known.known.answers, fold)
     return float(temperature**-0.5), check

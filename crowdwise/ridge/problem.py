@@ -11,19 +11,44 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 
 from crowdwise._arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.collect import row_sums, sum_by, values_from
-from crowdwise.ridge.data import RidgeData, Weights
+from crowdwise.ridge.collect import row_sums, sum_by
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
 from crowdwise.ridge.statistics import Precision, Statistics, Systems
 from crowdwise.rows.features import check_squares
 from crowdwise.weights.folds import Folds
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weights of the examples in one round."""
+
+    data: RidgeData
+    steepness: float  # how fast easiness falls with disagreement
+    sample_weight: Floats  # (n_examples,): how often each example counts, times the weight of its class
+    by_curriculum: Floats | None = None  # where they are not between easiness and equal weights
+    share: float = 1.0  # how much easiness counts; the rest of the weight is the same for all
+    class_weight: Floats | None = None  # (n_classes,): what each class counted
+
+    @cached_property
+    def example(self) -> Floats:
+        """The weight of every example, sample weights aside."""
+        if self.by_curriculum is not None:
+            return self.by_curriculum
+        easiness = self.data.easiness(self.steepness)
+        return easiness if self.share == 1 else self.share * easiness + (1 - self.share)
+
+    @property
+    def product(self) -> Floats:
+        """Sample weights included."""
+        return self.example * self.sample_weight
 
 
 @dataclass(eq=False)
@@ -63,15 +88,9 @@ class Problem(ABC):
     _factor: Factor | None = field(default=None, init=False)
     _spectrum: Spectrum | None = field(default=None, init=False)
 
-    @property
-    def l2(self) -> float:
-        return self.choice.l2
-
     def at(self, weights: Weights) -> Self:
         """The same problem with the weights of a round."""
-        now = self.weights
-        same = weights.sample_weight is now.sample_weight and weights.given is now.given and weights.share == now.share
-        return self if same else replace(self, weights=weights)
+        return self if weights is self.weights else replace(self, weights=weights)
 
     @property
     @abstractmethod
@@ -101,7 +120,7 @@ class Problem(ABC):
             return self.choose(expertise)
         systems = self.systems(expertise, folds=False)
         if self._factor is None or not systems.lasting:
-            self._factor = Factor.of(systems.grams()[0], self.l2, intercept=self.data.rows.intercept)
+            self._factor = Factor.of(systems.grams()[0], self.choice.l2, intercept=self.data.rows.intercept)
         self.rank = self._factor.rank
         return self._factor.solve(systems.crosses()[0])
 
@@ -112,7 +131,7 @@ class Problem(ABC):
             self._spectrum = Spectrum.of(systems.grams(training), intercept=self.data.rows.intercept)
         theta = self._spectrum.solve(systems.crosses(training), self.choice.l2s)
         best = self.choice.take(self._errors(expertise, theta[:-1]))
-        self.rank = self._spectrum.rank(self.l2)
+        self.rank = self._spectrum.rank(self.choice.l2)
         return theta[-1, :, best]
 
     def _errors(self, expertise: Floats | None, theta: Floats) -> Floats:
@@ -124,12 +143,12 @@ class Problem(ABC):
         systems, training = self.systems(expertise, folds=True), leave_one_out(self.n_folds)
         crosses = systems.crosses(training)
         if self._spectrum is not None and systems.lasting:  # was needed to choose l2
-            return self._spectrum.solve(crosses, np.array([self.l2]))[:-1, :, 0]
+            return self._spectrum.solve(crosses, np.array([self.choice.l2]))[:-1, :, 0]
         grams, average = systems.grams(training), systems.average(training)
         # An example counts relative to the average of all folds, as in the model of all.
-        each = zip(grams[:-1], crosses[:-1], self.l2 * average[-1] / average[:-1], strict=True)
-        intercept = self.data.rows.intercept
-        return np.array([Factor.of(gram, float(l2), intercept=intercept).solve(cross) for gram, cross, l2 in each])
+        systems_of_folds = zip(grams[:-1], crosses[:-1], self.choice.l2 * average[-1] / average[:-1], strict=True)
+        factor_of = partial(Factor.of, intercept=self.data.rows.intercept)
+        return np.array([factor_of(gram, float(l2)).solve(cross) for gram, cross, l2 in systems_of_folds])
 
     def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
         """The error of the models of a given l2, as an array of one."""
@@ -204,7 +223,7 @@ class RowsProblem(Problem):
         count, n_cells = self.weights.sample_weight, self.n_folds if folds else 1
         cell = self.folds.fold if folds else np.zeros(len(total), dtype=np.intp)
         weight = (count if held_out else self.weights.product) * total
-        gram, cross = row_sums(self.data.rows, weight, values_from(target), target.shape[1], cell, n_cells)
+        gram, cross = row_sums(self.data.rows, weight, target.__getitem__, target.shape[1], cell, n_cells)
         check_squares(gram)
         present, labelled = (sum_by(cell, part, n_cells) for part in (count, count * total))
         return Systems(gram, cross, labelled, present)
@@ -233,8 +252,8 @@ class IterativeProblem(RowsProblem):
             self.choice.take(self._errors_of_l2s(expertise))
         rows = self.data.rows
         weight, target = self._weighted(expertise)
-        self.latest = solve_iteratively(rows, weight, target, self.l2, self.latest)
-        self.rank = rows.n_features if self.l2 > 0 else min(rows.n_features, rows.n_examples - rows.intercept)
+        self.latest = solve_iteratively(rows, weight, target, self.choice.l2, self.latest)
+        self.rank = rows.n_features if self.choice.l2 > 0 else min(rows.n_features, rows.n_examples - rows.intercept)
         return self.latest
 
     def _weighted(self, expertise: Floats | None) -> tuple[Floats, Floats]:
@@ -248,9 +267,9 @@ class IterativeProblem(RowsProblem):
         errors, fold, count = np.zeros(len(l2s)), self.folds.fold, self.weights.sample_weight
         held_out = self._held_out_weight(total)
         for k in range(self.n_folds):
-            others, at, theta = fold != k, np.flatnonzero(fold == k), None
-            average = np.average(total[others], weights=count[others])
-            weight = np.where(others, self.weights.product * (total / average), 0.0)
+            training, at, theta = fold != k, np.flatnonzero(fold == k), None
+            average = np.average(total[training], weights=count[training])
+            weight = np.where(training, self.weights.product * (total / average), 0.0)
             for s in np.argsort(-l2s):
                 theta = solve_iteratively(self.data.rows, weight, target, float(l2s[s]), theta, tol=1e-6)
                 differences = target[at] - self.data.rows.scores(theta, at)
@@ -265,7 +284,9 @@ class IterativeProblem(RowsProblem):
     def fold_models(self, expertise: Floats) -> Floats:
         weight, target = self._weighted(expertise)
         held_in = (np.where(self.folds.fold == k, 0.0, weight) for k in range(self.n_folds))
-        return np.array([solve_iteratively(self.data.rows, part, target, self.l2, self.latest) for part in held_in])
+        return np.array(
+            [solve_iteratively(self.data.rows, part, target, self.choice.l2, self.latest) for part in held_in]
+        )
 
     def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
         target, total = self.data.consensus(expertise)

@@ -148,11 +148,6 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         self.keep_sums = keep_sums
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def predict(self, X: Any) -> Floats:
         """The score of each example.
 

@@ -92,9 +92,9 @@ class Factor:
             except linalg.LinAlgError:
                 pass
         values, vectors = np.linalg.eigh(centred.gram)
-        kept = values > max(float(centred.rounding), values[-1] * len(values) * np.finfo(np.float64).eps)
-        inverse = (vectors[:, kept] / (values[kept] + l2)) @ vectors[:, kept].T
-        return cls(centred, int(kept.sum()), None, inverse)
+        determined = values > max(float(centred.rounding), values[-1] * len(values) * np.finfo(np.float64).eps)
+        inverse = (vectors[:, determined] / (values[determined] + l2)) @ vectors[:, determined].T
+        return cls(centred, int(determined.sum()), None, inverse)
 
     def solve(self, cross: Floats) -> Floats:
         """theta for a right-hand side of shape (n_columns, n_targets)."""

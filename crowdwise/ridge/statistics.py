@@ -162,9 +162,9 @@ class Statistics:
 
     def blend(self, other: Statistics, share: float) -> Statistics:
         """Sums of the same rows with weights between those of two sums: a `share` of these, the rest of the others."""
-
-        both = {name: (getattr(self, name), getattr(other, name)) for name in _WEIGHTED}
-        between: dict[str, Any] = {name: share * one + (1 - share) * two for name, (one, two) in both.items()}
+        between: dict[str, Any] = {
+            name: share * getattr(self, name) + (1 - share) * getattr(other, name) for name in _WEIGHTED
+        }
         return replace(self, **between)
 
     def systems(self, expertise: Floats | None = None) -> Systems:
@@ -234,10 +234,6 @@ class Precision:
         """
         return PRIOR_LABELS * (1 - np.minimum(self.answered / self.present, 1.0))
 
-    def average(self, expertise: Floats) -> float:
-        """The expertise of all who labelled the average example."""
-        return float(self.answered @ expertise / self.present)
-
     def expertise(self, errors: Floats) -> Floats:
         """Expertise from sums of squared errors."""
         return 1.0 / self._shrunk(errors, self._crowd_error(errors))
@@ -246,14 +242,16 @@ class Precision:
         """The expertise of the crowd as a whole: what an unknown annotator is taken to have."""
         return 1.0 / max(self._crowd_error(errors), SMALLEST_ERROR * self.span)
 
-    def objective(self, errors: Floats, penalties: Floats) -> Floats:
+    def objective(self, errors: list[Floats], roughness: list[float], expertise: Floats, l2: float) -> Floats:
         """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
 
         The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
-        rounds are measured as in the last one, so that they can be compared. `errors` are (n_rounds, n_annotators).
+        rounds are measured as in the last one, so that they can be compared. `roughness` is the squared length of the
+        coefficients.
         """
+        penalties = l2 * float(self.answered @ expertise / self.present) * np.array(roughness)
         strength = self.mass + self.prior
-        logarithms = np.log(self._shrunk(errors, self._crowd_error(errors[-1])))
+        logarithms = np.log(self._shrunk(np.array(errors), self._crowd_error(errors[-1])))
         return (logarithms @ strength + penalties) / strength.sum()
 
     def _crowd_error(self, errors: Floats) -> float:
@@ -273,24 +271,24 @@ class Placed:
     annotator: Positions
 
 
-def add_placed(one: Placed, other: Placed, n_cells: int, annotators: Array) -> Statistics:
+def add_placed(first: Placed, second: Placed, n_cells: int, annotators: Array) -> Statistics:
     """Sums of other cells and annotators added, around the centre of the first; what a side lacks is zero there.
 
     An annotator that a side does not know has labelled nothing in it. Columns and targets of both are the same.
     """
-    near = other.sums.around(one.sums.shift, one.sums.targets.centre)
-    parts = [part for part in (one, replace(other, sums=near)) if part.sums.n_cells]
+    near = second.sums.around(first.sums.shift, first.sums.targets.centre)
+    parts = [part for part in (first, replace(second, sums=near)) if part.sums.n_cells]
     shared = all(part.sums.is_complete and len(part.annotator) == len(annotators) for part in parts)
     arrays: dict[str, Any] = {}
     for name in (*_WEIGHTED, *_COUNTED):
         by_annotator, block = name not in ("first", "present"), shared and name == "gram"
         n_blocks = (1 if block else len(annotators),) if by_annotator else ()
-        arrays[name] = np.zeros((n_cells, *n_blocks, *getattr(one.sums, name).shape[1 + by_annotator :]))
+        arrays[name] = np.zeros((n_cells, *n_blocks, *getattr(first.sums, name).shape[1 + by_annotator :]))
         for part in parts:
-            who = np.zeros(1, dtype=np.intp) if block else part.annotator
-            at = (part.cell[:, np.newaxis], who) if by_annotator else (part.cell,)
-            arrays[name][at] += getattr(part.sums, name)
-    return replace(one.sums, **arrays, annotators=annotators)
+            annotator = np.zeros(1, dtype=np.intp) if block else part.annotator
+            place = (part.cell[:, np.newaxis], annotator) if by_annotator else (part.cell,)
+            arrays[name][place] += getattr(part.sums, name)
+    return replace(first.sums, **arrays, annotators=annotators)
 
 
 def _sets(use: Floats | None, cells: Floats) -> Floats:

@@ -22,12 +22,12 @@ from crowdwise.labels._encode import as_column, as_ids, encode_declared, smalles
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData, first_consensus
-from crowdwise.ridge.path import LevelSums
+from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, RidgeData, cell_bytes
+from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed
-from crowdwise.ridge.targets import Targets, checked_span
+from crowdwise.ridge.targets import Targets, checked_span, first_consensus
 from crowdwise.rows.chunks import Chunk, recoded
-from crowdwise.rows.features import Rows, check_finite, check_gram, distant_offset
+from crowdwise.rows.features import EXACT_COLUMNS, Rows, check_finite, check_squares, is_far
 from crowdwise.rows.summary import DataSummary, Sample, label_keys
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import Folds, joint_keys, stored_keys
@@ -55,17 +55,16 @@ class SumsPlan:
     tuned: bool  # whether something is chosen over folds, so that they are needed
 
     def folds_that_fit(
-        self, wanted: int, n_levels: int, n_annotators: int, complete: bool, shape: tuple[int, ...]
+        self, n_folds: int, n_levels: int, n_annotators: int, complete: bool, shape: tuple[int, int]
     ) -> int:
-        """How many folds can be kept apart: as many as wanted, or one if nothing is chosen over folds.
+        """How many folds can be kept apart: as many as asked for, or one if nothing is chosen over folds.
 
         `shape` is the number of columns and targets.
         """
-        n_columns, n_targets = shape
-        n_numbers = n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)
-        most = MEMORY_BUDGET // (8 * n_levels * n_numbers) if n_levels * n_numbers else wanted
-        if most >= wanted and (wanted == self.n_folds or not self.tuned):
-            return wanted
+        n_bytes = n_levels * cell_bytes(n_annotators, complete, *shape)
+        most = MEMORY_BUDGET // n_bytes if n_bytes else n_folds
+        if most >= n_folds and (n_folds == self.n_folds or not self.tuned):
+            return n_folds
         if self.tuned or most < 1:
             raise SumsTooLargeError(
                 f"sums for {n_annotators} annotators and {n_levels} levels of disagreement do not fit into "
@@ -119,7 +118,7 @@ class RidgeSums(FrozenArrays):
             _rows(X, plan), used, targets, first=first_consensus(used, targets, plan.init), sample_weight=chunk.weight,
             cell=level if n_folds == 1 else level * n_folds + fold, n_cells=len(levels) * n_folds,
         )  # fmt: skip
-        check_gram(statistics.gram, X)
+        check_squares(statistics.gram, X)
         count = np.bincount(level, minlength=len(levels))
         return cls(plan, statistics, n_folds, levels, count, summary, batches)
 
@@ -150,16 +149,18 @@ class RidgeSums(FrozenArrays):
         active = summary.active
         parts = [side.statistics for side in sides if side.statistics.n_cells]
         complete = all(part.is_complete and part.n_annotators == len(active) for part in parts)
-        one, two = (side._recoded(summary.classes) for side in sides)
-        wanted = min(self.n_folds, other.n_folds)
-        n_folds = self.plan.folds_that_fit(wanted, len(levels), len(active), complete, one.statistics.first.shape[1:])
-        placed = one._placed(n_folds, at[0], active), two._placed(n_folds, at[1], active)
+        recoded_sides = [side._recoded(summary.classes) for side in sides]
+        n_folds = self.plan.folds_that_fit(
+            min(self.n_folds, other.n_folds), len(levels), len(active), complete,
+            recoded_sides[0].statistics.first.shape[1:],
+        )  # fmt: skip
+        first, second = (side._placed(n_folds, place, active) for side, place in zip(recoded_sides, at, strict=True))
         if other.n_examples > self.n_examples:  # around the centre of most
-            placed = placed[::-1]
+            first, second = second, first
         count = np.zeros(len(levels), dtype=np.int64)
         for side, levels_of_side in zip(sides, at, strict=True):
             count[levels_of_side] += side.examples_per_level
-        statistics = add_placed(*placed, len(levels) * n_folds, active)
+        statistics = add_placed(first, second, len(levels) * n_folds, active)
         return RidgeSums(self.plan, statistics, n_folds, levels, count, summary, self.batches + other.batches)
 
     def _recoded(self, classes: Array | None) -> RidgeSums:
@@ -315,10 +316,10 @@ def _data(sums: RidgeSums, sample: Sample, statistics: Statistics, relative_to: 
     gram: Array = sums.statistics.gram.sum(axis=(0, 1))
     mean = gram[:-1, -1] / gram[-1, -1]
     spread = np.sqrt(np.maximum(np.diag(gram)[:-1] / gram[-1, -1] - mean**2, 0.0))
-    far = distant_offset(sums.statistics.shift, spread) is not None
+    far = is_far(sums.statistics.shift, spread)
     rows = Rows(sample.X, statistics.shift, statistics.intercept, far)
     first = first_consensus(used, statistics.targets, sums.plan.init)
-    return RidgeData(training, sample.X, rows, None, statistics.targets, first)
+    return RidgeData(training, used, sample.X, rows, None, statistics.targets, first)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -334,21 +335,22 @@ def with_declared(chunk: Chunk, classes: Any, annotators: Any, before: RidgeSums
         "classes": None if classes is None else _class_names(classes),
         "annotators": None if annotators is None else as_ids(annotators, "annotators"),
     }
-    for what, now in declared.items() if before is not None else ():
-        known = getattr(before.summary, what)  # type: ignore[union-attr]
-        if now is not None and not np.array_equal(now, known):
-            raise ValueError(f"{what} can be declared at the first call of partial_fit, and later only the same.")
-        declared[what] = known
-    names, who = declared["classes"], declared["annotators"]
+    for name, values in declared.items() if before is not None else ():
+        known = getattr(before.summary, name)  # type: ignore[union-attr]
+        if values is not None and not np.array_equal(values, known):
+            raise ValueError(f"{name} can be declared at the first call of partial_fit, and later only the same.")
+        declared[name] = known
+    names, known_annotators = declared["classes"], declared["annotators"]
     declare = "Declare all of them at the first call of partial_fit:"
-    if who is not None and len(unknown := labels.annotators[encode_declared(labels.annotators, who) < 0]):
+    known_annotators = labels.annotators if known_annotators is None else known_annotators
+    if len(unknown := labels.annotators[encode_declared(labels.annotators, known_annotators) < 0]):
         raise LabelError(
             f"the annotators {unknown[:3].tolist()} are not among those declared or in the first block, such as "
-            f"{who[:3].tolist()}. {declare} annotators=... They are the columns of y, named by "
+            f"{known_annotators[:3].tolist()}. {declare} annotators=... They are the columns of y, named by "
             "CrowdLabels.from_matrix(y, annotators=...)."
         )
     try:
-        return replace(chunk, labels=recoded(labels, labels.annotators if who is None else who, names))
+        return replace(chunk, labels=recoded(labels, known_annotators, names))
     except LabelError as error:
         raise LabelError(f"{error} {declare} classes=...") from None
 
@@ -368,14 +370,14 @@ def batch_names(batch: Any) -> tuple[Any, ...]:
     return () if batch is None else (batch,)
 
 
-def check_mergeable(one: Any, other: Any) -> None:
+def check_mergeable(model: Any, other: Any) -> None:
     """Raise unless another model learned from batches of the same kind, with the same settings."""
-    if type(other) is not type(one):
-        raise TypeError(f"a {type(one).__name__} can be merged with another one; got {type(other).__name__}.")
-    for model, whose in ((one, "this model"), (other, "the other model")):
-        if "sums_" not in vars(model):
+    if type(other) is not type(model):
+        raise TypeError(f"a {type(model).__name__} can be merged with another one; got {type(other).__name__}.")
+    for side, whose in ((model, "this model"), (other, "the other model")):
+        if "sums_" not in vars(side):
             raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
-    mine, theirs = (model.get_params(deep=False) for model in (one, other))
+    mine, theirs = (side.get_params(deep=False) for side in (model, other))
     for name in sorted(mine.keys() - {"verbose"}):
         if repr(mine[name]) != repr(theirs[name]):
             raise DataError(

@@ -17,8 +17,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.consensus import RatingConsensus
 from crowdwise.weights.class_weights import leading_shares
 
-# Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
-_SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
+# Ratings whose variance, or one over it, is larger cannot be squared and summed without losing all digits.
+_LARGEST_SPAN = 1e250
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +81,6 @@ class Targets:
             return np.asarray(values, dtype=np.float64)[..., np.newaxis] - self.centre
         return self.codebook.take(values, axis=0)
 
-    def write(self, codes: Array, out: Floats) -> None:
-        """Targets of a matrix of label values, of shape (n_rows, n_labels), as rows of `out`: label after label."""
-        out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
-
     def uncentred(self, scores: Floats) -> Floats:
         """Scores as the labels are."""
         return scores + self.centre if self.centre else scores
@@ -108,21 +104,9 @@ def checked_span(variance: float, low: float, high: float) -> float:
     """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
     if low == high:
         return 1.0
-    if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
+    if not 1 / _LARGEST_SPAN < variance < _LARGEST_SPAN:
         raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")
     return variance
-
-
-def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
-    """The first consensus: the majority's target; tied classes share it evenly; for ratings the mean."""
-    if targets.codebook is None:
-        sums = labels._sum_per_example(labels.values)
-        return (sums / np.maximum(labels.labels_per_example, 1) - targets.centre)[:, np.newaxis]
-    counts = labels._tally
-    if len(targets.codebook) == 2 and targets.n_targets == 1:
-        low, high = targets.codebook[:, 0]
-        return (high - low) / 2 * np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64)) + (high + low) / 2
-    return leading_shares(counts) @ targets.codebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,3 +148,10 @@ class Votes:
         precisions = np.maximum(self.total + precision, np.finfo(float).tiny)
         mean = (self.votes + np.reshape(precision, (-1, 1)) * scores)[:, 0] / precisions
         return RatingConsensus(labels.examples, mean, precisions**-0.5)
+
+
+def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
+    """The "majority" vote, tied classes sharing it evenly, or the "mean" of the labels: (n_examples, n_targets)."""
+    if init == "majority":
+        return leading_shares(labels._tally) @ targets.codes
+    return Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)

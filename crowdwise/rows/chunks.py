@@ -87,11 +87,11 @@ class Chunk:
         """What was computed for this chunk under a name, by the same owner; computed now if it was not, or not kept."""
         if self.memo is None:
             return make()
-        last, kept = self.memo.get(name, (self, None))
-        if last is not owner:
-            kept = make()
-            self.memo[name] = owner, kept
-        result: Result = kept
+        last_owner, value = self.memo.get(name, (self, None))
+        if last_owner is not owner:
+            value = make()
+            self.memo[name] = owner, value
+        result: Result = value
         return result
 
     def among(self, annotators: Array, classes: Array | None) -> Chunk:
@@ -137,9 +137,9 @@ class MemoryChunks:
         parts = []
         for start in range(0, n_rows, max(step, 1)):
             at = slice(start, min(start + step, n_rows))
-            some = labels if step == n_rows else labels[at]
+            of_chunk = labels if step == n_rows else labels[at]
             known = None if truth is None else truth[at]
-            parts.append(Chunk(some, weight[at], None if X is None else X[at], known, {}))
+            parts.append(Chunk(of_chunk, weight[at], None if X is None else X[at], known, {}))
         return cls(parts, 50.0 * labels.n_labels + n_rows * row_bytes)
 
     def total(self, task: Callable[[Chunk], Result]) -> Result:
@@ -196,10 +196,10 @@ class ReadChunks:
         with (
             one_blas_thread(),
             closing(iter(blocks)) as coming,
-            closing(map_blocks(of_block, coming, available_cores())) as found,
+            closing(map_blocks(of_block, coming, available_cores())) as results,
         ):
-            for number, of_next in enumerate(found, start=1):
-                sums = of_next if sums is None else sums + of_next
+            for number, result in enumerate(results, start=1):
+                sums = result if sums is None else sums + result
                 self._report(f"block {number}", sums)
         if sums is None:
             raise DataError("there are no blocks to learn from.")
@@ -261,8 +261,8 @@ def chunks_of(
     """The chunks of blocks of files, which have labels and weights of their own, or of Dask collections."""
     if not isinstance(X, Blocks):
         return ReadChunks(DaskBlocks.of(X, y, sample_weight, scale=scale), None, scale, report)
-    given = {"y": y, "sample_weight": sample_weight}
-    if names := [name for name, value in given.items() if value is not None]:
+    beside = {"y": y, "sample_weight": sample_weight}
+    if names := [name for name, value in beside.items() if value is not None]:
         raise ValueError(f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights.")
     return ReadChunks(X, None, scale, report)
 
@@ -272,8 +272,8 @@ def _in_block(
 ) -> Sums:
     with one_blas_thread():
         chunk = Chunk.of(block, scale)
-        found = task(chunk if names is None else chunk.among(*names))
-        return Sums(n_examples=len(chunk), n_given=chunk.n_given, result=found)
+        result = task(chunk if names is None else chunk.among(*names))
+        return Sums(n_examples=len(chunk), n_given=chunk.n_given, result=result)
 
 
 def recoded(labels: CrowdLabels, annotators: Array, classes: Array | None) -> CrowdLabels:
@@ -287,10 +287,12 @@ def recoded(labels: CrowdLabels, annotators: Array, classes: Array | None) -> Cr
             f"the annotators {labels.annotators[unknown][:3].tolist()} are not among those known, such as "
             f"{annotators[:3].tolist()}. Give the same blocks in every pass."
         )
-    who, values = position[labels.annotator_index], labels.values
+    annotator, values = position[labels.annotator_index], labels.values
     if (np.diff(position[position >= 0]) < 0).any():  # labels of an example are in the order of the annotators
-        order = np.lexsort([who, labels.example_index])
-        who, values = who[order], values[order]
-    who = who.astype(smallest_integer_type(len(annotators)))
+        order = np.lexsort([annotator, labels.example_index])
+        annotator, values = annotator[order], values[order]
+    annotator = annotator.astype(smallest_integer_type(len(annotators)))
     groups = groups_in_order(groups_by_name(labels.groups, labels.annotators), annotators)
-    return replace(labels, annotator_index=who, values=values, annotators=annotators, abstentions=None, groups=groups)
+    return replace(
+        labels, annotator_index=annotator, values=values, annotators=annotators, abstentions=None, groups=groups
+    )

@@ -26,6 +26,7 @@ from crowdwise.exceptions import AlignmentError, DataError, WorkerError
 from crowdwise.labels._align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
+from crowdwise.rows.features import is_dask
 from crowdwise.rows.read import Block
 
 Result = TypeVar("Result")
@@ -35,13 +36,6 @@ _FAN_IN = 8
 # What is in memory while a block is summed up: its features, copies of parts of them, and sums. Labels are read into
 # several columns each.
 _COPIES_OF_FEATURES, _COPIES_OF_LABELS = 2, 4
-_MEGABYTE = 1e6
-
-
-def is_dask(data: object) -> bool:
-    """Whether this is a Dask array, data frame or series; Dask is not imported for the answer."""
-    home = type(data).__module__.startswith(("dask.array.", "dask.dataframe."))
-    return home and hasattr(data, "to_delayed") and hasattr(data, "ndim")
 
 
 def _is_dask_frame(data: object) -> bool:
@@ -102,7 +96,7 @@ class DaskBlocks:
             )
         return (
             "workers of the cluster were killed over a block of X, most likely for want of memory: a block of "
-            f"{n_rows:,.0f} rows needs about {max(1, round(n_rows * self.row_bytes / _MEGABYTE)):,} MB: use smaller "
+            f"{n_rows:,.0f} rows needs about {max(1, round(n_rows * self.row_bytes / 10**6)):,} MB: use smaller "
             "chunks, with X.rechunk(...) or X.repartition(...), or workers with more memory."
         )
 
@@ -220,9 +214,11 @@ def _with_divisions(values: Any, X: Any) -> Any:
 def _rechunked(values: Any, X: Any, what: str) -> Any:
     """An array with chunks of rows as those of X, if the lengths of both are known."""
     whole = {1: -1} if values.ndim == 2 else {}
-    lengths, wanted = _lengths(values), _lengths(X)
-    if any(map(math.isnan, (*lengths, *wanted))):
+    lengths, rows_of_X = _lengths(values), _lengths(X)
+    if any(map(math.isnan, (*lengths, *rows_of_X))):
         return values.rechunk(whole) if whole else values
-    if sum(lengths) != sum(wanted):
-        raise AlignmentError(f"X has {sum(wanted):.0f} rows and {what} has {sum(lengths):.0f}: one for each is needed.")
-    return values.rechunk({0: tuple(map(int, wanted)), **whole})
+    if sum(lengths) != sum(rows_of_X):
+        raise AlignmentError(
+            f"X has {sum(rows_of_X):.0f} rows and {what} has {sum(lengths):.0f}: one for each is needed."
+        )
+    return values.rechunk({0: tuple(map(int, rows_of_X)), **whole})

@@ -10,11 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._arrays import Codes, Floats, Positions
 from crowdwise._text import count
 from crowdwise._threads import one_blas_thread, run_all, run_parallel, spans
 from crowdwise.exceptions import DataError
-from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.training_set import refuse_texts_and_times
 
 # A block of rows should stay in the cache while it is shifted, weighted and multiplied. In smaller blocks than this,
@@ -24,12 +23,12 @@ _BLOCK_BYTES = 2**21
 _FAR_OFF = 1e4
 # Products of features beyond it are refused: weights and sums over rows and annotators must not overflow.
 _LARGEST_PRODUCT = 1e300
-# Columns of dense features that are shifted and multiplied at a time.
-_COLUMNS_AT_ONCE = 4096
 # No feature counts as more variable than so many times the middle one: a column in another unit would hide all others.
 _ODD_UNIT = 1e3
-# With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
-_FEW_ROWS, _FEW_SPARSE_ROWS = 3000, 500
+# Up to this many columns, or rows if these are fewer, a matrix of products is factorised; beyond, the solver iterates.
+EXACT_COLUMNS = 3000
+# The same for sparse rows that are fewer than columns: their own coordinates are dense.
+_FEW_SPARSE_ROWS = 500
 
 
 @dataclass(eq=False)
@@ -66,7 +65,7 @@ class Rows:
         with np.errstate(invalid="ignore", over="ignore"):
             spread = np.abs(sample - shift).max(axis=0)
         shift[np.abs(shift) <= spread] = 0.0  # near enough to zero: nothing is lost, and there is less to do
-        return cls(X, shift, True, distant_offset(shift, spread) is not None)
+        return cls(X, shift, True, is_far(shift, spread))
 
     @classmethod
     def _sparse(cls, X: Any) -> Rows:
@@ -91,30 +90,17 @@ class Rows:
     def __post_init__(self) -> None:
         self.is_sparse = bool(sparse.issparse(self.X))
         self.is_shifted = bool(self.shift.any()) and not self.is_sparse
-        self.is_copied = not self.is_sparse and (self.is_shifted or self.X.dtype != np.float64)  # by `read`, always
         self.n_examples, self.n_features = (int(size) for size in self.X.shape)
         self.n_columns = self.n_features + self.intercept  # with the column of ones if there is one
 
-    def read(self, at: slice | Positions, root: Floats | None = None, out: Floats | None = None) -> Any:
-        """The shifted features of some rows, each times the root of its weight.
-
-        Dense ones are written into `out`, if it is given, unless they can be used where they stand.
-        """
+    def read(self, at: slice | Positions, root: Floats | None = None) -> Any:
+        """The shifted features of some rows, each times the root of its weight."""
+        x = self.X[at].astype(np.float64, copy=False)
         if self.is_sparse:
-            x = self.X[at].astype(np.float64)
-            return x if root is None else x.multiply(root).tocsr()
-        if isinstance(at, slice):
-            x = self.X[at]
-        else:
-            x = self.X.take(at, axis=0, out=None if self.is_copied else out, mode="clip")
+            return x if root is None else x.multiply(root[:, np.newaxis]).tocsr()
         if self.is_shifted:
-            x = np.subtract(x, self.shift, out=out, dtype=np.float64)
-        if root is not None:
-            x = np.multiply(x, root, out=out, dtype=np.float64)
-        if x.dtype == np.float64 or out is None:
-            return x.astype(np.float64, copy=False)
-        out[...] = x
-        return out
+            x = x - self.shift
+        return x if root is None else x * root[:, np.newaxis]
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -124,38 +110,27 @@ class Rows:
 
     def scores(self, theta: Floats, at: Positions | None = None) -> Floats:
         """Scores of all rows, or of those `at`, with coefficients `theta` of shape (n_columns, n_targets)."""
-        if at is None:
-            return self.fold_scores(theta[np.newaxis], None)
-        coef, offset = theta[: self.n_features], theta[self.n_features] if self.intercept else 0.0
-        if self.is_sparse:
-            return np.asarray(self.X[at] @ coef) + offset
-        out = np.empty((len(at), theta.shape[1]))
-        for block in self.blocks(range(len(at))):
-            out[block] = (self.X[at[block]] - self.shift) @ coef
-        return out + offset
-
-    def fold_scores(self, theta: Floats, fold: Array | None) -> Floats:
-        """Scores of all rows, each with the coefficients of its fold; `theta` is (n_folds, n_columns, n_targets)."""
-        coef = np.ascontiguousarray(theta[:, : self.n_features].transpose(2, 0, 1))
-        offset = theta[:, self.n_features] if self.intercept else np.zeros((len(theta), theta.shape[2]))
-        out = np.empty((self.n_examples, theta.shape[2]))
+        coef, offset = theta[: self.n_features], theta[self.n_features] if self.intercept else np.zeros(theta.shape[1])
         subtract = self.is_shifted and self.far
         if self.is_shifted and not subtract:
-            offset = offset - (coef @ self.shift).T
+            offset = offset - self.shift @ coef
+        n_rows = self.n_examples if at is None else len(at)
+        out = np.empty((n_rows, theta.shape[1]))
 
         def score(span: range) -> None:
             for block in self.blocks(span):
-                x = self.X[block] - self.shift if subtract else self.X[block]
-                if fold is None or self.is_sparse or len(theta) == 1:
-                    scores = np.asarray(x @ coef.reshape(-1, self.n_features).T).reshape(x.shape[0], *coef.shape[:2])
-                    which = 0 if fold is None else fold[block]
-                    out[block] = scores[np.arange(x.shape[0]), :, which] + offset[which]
-                else:
-                    for t, of_fold in enumerate(coef):
-                        out[block, t] = np.einsum("ij,ij->i", x, of_fold.take(fold[block], axis=0))
-                    out[block] += offset.take(fold[block], axis=0)
+                x = self.X[block if at is None else at[block]]
+                out[block] = np.asarray((x - self.shift if subtract else x) @ coef) + offset
 
-        run_all(score, spans(self.n_examples), 5.0 * self.X.shape[0] * self.n_features)
+        run_all(score, spans(n_rows), 5.0 * n_rows * self.n_features)
+        return out
+
+    def fold_scores(self, theta: Floats, fold: Codes) -> Floats:
+        """Scores of all rows, each with the coefficients of its fold; `theta` is (n_folds, n_columns, n_targets)."""
+        out = np.empty((self.n_examples, theta.shape[2]))
+        for k, of_fold in enumerate(theta):
+            at = np.flatnonzero(fold == k)
+            out[at] = self.scores(of_fold, at)
         return out
 
 
@@ -189,9 +164,9 @@ def mean_variance(rows: Rows, weight: Floats, *, centred: bool = True) -> float:
     return float(np.minimum(variance, _ODD_UNIT * middle).mean())
 
 
-def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
-    """The shift, if scores would lose digits without it; None if they would not."""
-    return shift if (np.abs(shift) / _FAR_OFF > spread).any() else None
+def is_far(shift: Floats, spread: Floats) -> bool:
+    """Whether scores would lose digits without the shift."""
+    return bool((np.abs(shift) / _FAR_OFF > spread).any())
 
 
 def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> None:
@@ -219,6 +194,12 @@ def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> 
         f"Input X contains {what}: {count(len(row), 'value')}, at {shown}{', ...' if len(row) > 5 else ''}. "
         "Fill them in or leave these examples out."
     )
+
+
+def is_dask(data: object) -> bool:
+    """Whether this is a Dask array, data frame or series; Dask is not imported for the answer."""
+    home = type(data).__module__.startswith(("dask.array.", "dask.dataframe."))
+    return home and hasattr(data, "to_delayed") and hasattr(data, "ndim")
 
 
 def check_new(estimator: Any, X: Any) -> Any:
@@ -274,22 +255,22 @@ class RowSpace:
         """Coordinates from the eigenvectors of the matrix of inner products between rows."""
         with one_blas_thread():
             values, vectors = np.linalg.eigh(_inner_products(original))
-        kept = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-        if not kept.any():  # all rows are alike: one coordinate, which is zero
+        spanned = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
+        if not spanned.any():  # all rows are alike: one coordinate, which is zero
             nothing = np.zeros((len(values), 1))
             return cls(Rows(nothing, np.zeros(1), original.intercept), original, nothing)
-        root = np.sqrt(values[kept])
-        coordinates = vectors[:, kept] * root
+        root = np.sqrt(values[spanned])
+        coordinates = vectors[:, spanned] * root
         flat = Rows(coordinates, np.zeros(coordinates.shape[1]), original.intercept)
-        return cls(flat, original, vectors[:, kept] / root)
+        return cls(flat, original, vectors[:, spanned] / root)
 
     def to_features(self, theta: Floats) -> Floats:
         """Coefficients of the features, from those of the coordinates."""
         n_coordinates = self.lift.shape[1]
         mix = self.lift @ theta[:n_coordinates]
         if self.original.is_shifted:  # before the product: a constant feature far from zero has coefficient 0
-            starts = range(0, self.original.n_features, _COLUMNS_AT_ONCE)
-            coef = np.concatenate([_shifted_columns(self.original, start).T @ mix for start in starts])
+            blocks = _column_blocks(self.original)
+            coef = np.concatenate([_shifted_columns(self.original, block).T @ mix for block in blocks])
         else:
             coef = np.asarray(self.original.X.T @ mix)
         return np.vstack([coef, theta[n_coordinates:]])
@@ -297,12 +278,17 @@ class RowSpace:
 
 def row_space(rows: Rows) -> RowSpace | None:
     """Coordinates, if there are fewer rows than columns and few enough for a matrix of their products."""
-    most = _FEW_SPARSE_ROWS if rows.is_sparse else _FEW_ROWS
+    most = _FEW_SPARSE_ROWS if rows.is_sparse else EXACT_COLUMNS
     return RowSpace.of(rows) if rows.n_examples < rows.n_features and rows.n_examples < most else None
 
 
-def _shifted_columns(rows: Rows, start: int) -> Floats:
-    columns = slice(start, start + _COLUMNS_AT_ONCE)
+def _column_blocks(rows: Rows) -> list[slice]:
+    """Some columns at a time, at least as many as rows: a shifted copy of all might not fit into memory."""
+    step = max(rows.n_examples, _BLOCK_BYTES // (8 * rows.n_examples))
+    return [slice(start, start + step) for start in range(0, rows.n_features, step)]
+
+
+def _shifted_columns(rows: Rows, columns: slice) -> Floats:
     return np.subtract(rows.X[:, columns], rows.shift[columns], dtype=np.float64)
 
 
@@ -312,25 +298,20 @@ def _inner_products(rows: Rows) -> Floats:
         products = np.asarray((rows.X @ rows.X.T).toarray(), dtype=np.float64)
     else:
 
-        def of_columns(start: int) -> Floats:
+        def products_of(columns: slice) -> Floats:
             with np.errstate(over="ignore", invalid="ignore"):  # which is checked
-                part = _shifted_columns(rows, start)
+                part = _shifted_columns(rows, columns)
                 return part @ part.T
 
-        starts = range(0, rows.n_features, _COLUMNS_AT_ONCE)
-        products = sum(run_parallel(of_columns, starts, rows.n_examples**2 * rows.n_features), start=np.zeros(()))
+        parts = run_parallel(products_of, _column_blocks(rows), rows.n_examples**2 * rows.n_features)
+        products = sum(parts, start=np.zeros(()))
     check_squares(products)
     return products
 
 
-def check_gram(gram: Floats, X: Any) -> None:
-    """Raise if products of the features X are too large, by a feature that is not finite or by their size."""
-    if not (np.abs(gram) < _LARGEST_PRODUCT).all():
-        check_finite(X)
-        check_squares(gram)
-
-
-def check_squares(products: Floats) -> None:
-    """Raise if products of finite features have overflowed, or sums of them would."""
+def check_squares(products: Floats, X: Any = None) -> None:
+    """Raise if products of features have overflowed, or sums of them would, or if X is given and not finite."""
     if not (np.abs(products) < _LARGEST_PRODUCT).all():
+        if X is not None:
+            check_finite(X)
         raise DataError("Input X is too large: the squares of its values overflow. Rescale the features.")

@@ -227,9 +227,9 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, max_bytes: int) -> Blocks:
     if y is None:
         raise ValueError("y is needed: the labels of the rows of X.")
     n_rows, weighted = X.shape[0], np.ndim(sample_weight) > 0
-    for other, what in ((y, "y"), *(((sample_weight, "sample_weight"),) if weighted else ())):
-        if len(other) != n_rows:
-            raise AlignmentError(f"X has {n_rows} rows and {what} has {len(other)}: one for each is needed.")
+    for values, what in ((y, "y"), *(((sample_weight, "sample_weight"),) if weighted else ())):
+        if len(values) != n_rows:
+            raise AlignmentError(f"X has {n_rows} rows and {what} has {len(values)}: one for each is needed.")
     columns = int(X.shape[1]) if len(X.shape) > 1 else 1
     step = rows_per_block(X.dtype.itemsize * columns, max_bytes)
 
@@ -315,10 +315,10 @@ def _of_table(
     label_names, match = list(columns.labels), _by_order if example is None else _by_id
 
     def start() -> Iterator[Block]:
-        found = batches(data, columns, step)
+        parts = batches(data, columns, step)
         if y is None:
-            return (_block(batch, columns, batch.select(label_names)) for batch in found)
-        return match(found, columns, y, join)
+            return (_block(batch, columns, batch.select(label_names)) for batch in parts)
+        return match(parts, columns, y, join)
 
     return Blocks(start, again=True, files=[*getattr(data, "files", ()), *_files_of(y)])
 
@@ -336,10 +336,10 @@ def _block(batch: Any, columns: Columns, y: Any, keep: Any = slice(None)) -> Blo
     return Block(features_of(batch, columns)[keep], y, weight)
 
 
-def _by_order(found: Iterator[Any], columns: Columns, y: Any, join: Join) -> Iterator[Block]:
+def _by_order(parts: Iterator[Any], columns: Columns, y: Any, join: Join) -> Iterator[Block]:
     """Rows and labels in the same order."""
     n_before = 0
-    for batch in found:
+    for batch in parts:
         at = slice(n_before, n_before + batch.num_rows)
         n_before = at.stop
         if n_before > len(y):
@@ -350,10 +350,10 @@ def _by_order(found: Iterator[Any], columns: Columns, y: Any, join: Join) -> Ite
         raise AlignmentError(f"the table has {more} rows than the {len(y)} of y: one for each is needed.")
 
 
-def _by_id(found: Iterator[Any], columns: Columns, y: CrowdLabels, join: Join) -> Iterator[Block]:
+def _by_id(parts: Iterator[Any], columns: Columns, y: CrowdLabels, join: Join) -> Iterator[Block]:
     """Rows and labels matched by the ids of examples."""
     labels = LabelsById(y, join)
-    for batch in found:
-        keep, given = labels.of(ids_of(batch, columns))
-        yield _block(batch, columns, given, keep)
+    for batch in parts:
+        keep, of_rows = labels.of(ids_of(batch, columns))
+        yield _block(batch, columns, of_rows, keep)
     labels.finish()

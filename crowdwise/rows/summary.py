@@ -17,6 +17,7 @@ from scipy import sparse
 
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise._limits import ENOUGH_EXAMPLES
+from crowdwise._threads import TASK_ROWS
 from crowdwise.crowd._disagreement import PairMoments, RatingMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._encode import as_objects, encode, encode_declared
@@ -33,8 +34,6 @@ _MOST_NUMBERS = 2**24
 _SEED = 1
 # Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
 _ANNOTATOR_BITS, _CLASS_BITS = 30, 16
-# Labels that are hashed at a time.
-_MOST_LABELS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,19 +141,19 @@ class DataSummary(FrozenArrays):
             classes = _joined(self.classes, other.classes)
             if classes is not self.classes and classes is not other.classes:
                 classes = encode(classes)[1]
-        one, two = self.among(annotators, classes), other.among(annotators, classes)
+        first, second = self.among(annotators, classes), other.among(annotators, classes)
         return replace(
-            one,
-            groups=joined_groups(one.groups, two.groups),
-            n_given=one.n_given + two.n_given,
-            n_examples=one.n_examples + two.n_examples,
-            n_unlabelled=one.n_unlabelled + two.n_unlabelled,
-            labels_per_class=one.labels_per_class + two.labels_per_class,
-            labels_per_annotator=one.labels_per_annotator + two.labels_per_annotator,
-            most_labels=max(one.most_labels, two.most_labels),
-            ratings=one.ratings + two.ratings,
-            pairs=one.pairs + two.pairs,
-            sample=one.sample + two.sample,
+            first,
+            groups=joined_groups(first.groups, second.groups),
+            n_given=first.n_given + second.n_given,
+            n_examples=first.n_examples + second.n_examples,
+            n_unlabelled=first.n_unlabelled + second.n_unlabelled,
+            labels_per_class=first.labels_per_class + second.labels_per_class,
+            labels_per_annotator=first.labels_per_annotator + second.labels_per_annotator,
+            most_labels=max(first.most_labels, second.most_labels),
+            ratings=first.ratings + second.ratings,
+            pairs=first.pairs + second.pairs,
+            sample=first.sample + second.sample,
         )
 
     def among(self, annotators: Array, classes: Array | None) -> DataSummary:
@@ -225,8 +224,8 @@ def first_of_sample(X: Any, labels: CrowdLabels, most: int) -> Positions | None:
     if len(labels) <= most:
         return None
     keys = sample_keys(X, labels)
-    some = _smallest(keys, most)
-    return some[np.argsort(keys[some], kind="stable")]
+    smallest = _smallest(keys, most)
+    return smallest[np.argsort(keys[smallest], kind="stable")]
 
 
 def label_keys(labels: CrowdLabels) -> Keys:
@@ -234,19 +233,14 @@ def label_keys(labels: CrowdLabels) -> Keys:
 
     Rows with equal features would otherwise have the same key, and be kept or left out all together.
     """
-    who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
-    klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
-    if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
-        second = labels._weigh_complete(who, 1)
-        return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
+    of_annotator, of_class = _named_factors(labels.annotators, _ANNOTATOR_BITS), None
+    if labels.classes is not None:
+        of_class = _named_factors(labels.classes, _CLASS_BITS)
     sums = np.empty(len(labels))
-    step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
-    for start in range(0, len(labels), step):
-        some = labels[slice(start, start + step)]
-        if klass is None:
-            sums[start : start + step] = some._sum_per_example(who[some.annotator_index] * some.values)
-        else:  # exact in any order
-            sums[start : start + step] = some._as_sparse(klass[some.values]) @ who
+    for start in range(0, len(labels), TASK_ROWS):  # sums of whole numbers are exact in any order
+        block = slice(start, start + TASK_ROWS)
+        part = labels[block]
+        sums[block] = part._as_sparse(part.values if of_class is None else of_class[part.values]) @ of_annotator
     return sums.view(np.uint64)
 
 
@@ -256,16 +250,16 @@ def _named_factors(names: Array, n_bits: int) -> Floats:
     return np.array([int.from_bytes(digest) % 2**n_bits for digest in digests], dtype=np.float64)
 
 
-def _joined(one: Array, other: Array) -> Array:
+def _joined(names: Array, more: Array) -> Array:
     """All names; those of one side as they are if it has them all."""
-    if one is other or np.array_equal(one, other):
-        return one
-    new = encode_declared(other, one) < 0
+    if names is more or np.array_equal(names, more):
+        return names
+    new = encode_declared(more, names) < 0
     if not new.any():
-        return one
-    if (encode_declared(one, other) >= 0).all():
-        return other
-    return as_objects([*one.tolist(), *other[new].tolist()])
+        return names
+    if (encode_declared(names, more) >= 0).all():
+        return more
+    return as_objects([*names.tolist(), *more[new].tolist()])
 
 
 def _placed(counts: NDArray[np.int64], names: Array, among: Array) -> NDArray[np.int64]:

@@ -28,15 +28,15 @@ def is_table(source: Any) -> bool:
     if hasattr(source, "to_batches"):
         return True
     if isinstance(source, list | tuple) and source:
-        return all(isinstance(one, str | os.PathLike) and is_table(one) for one in source)
+        return all(isinstance(path, str | os.PathLike) and is_table(path) for path in source)
     return isinstance(source, str | os.PathLike) and _format_of(Path(source)) is not None
 
 
 def _format_of(path: Path) -> str | None:
     """What a file is, by its name; of a folder, what the first of its files is that has one of these names."""
     if path.is_dir():
-        inside = (_FORMATS.get(one.suffix.lower()) for one in sorted(path.rglob("*")))
-        return next((found for found in inside if found), None)
+        formats = (_FORMATS.get(file.suffix.lower()) for file in sorted(path.rglob("*")))
+        return next(filter(None, formats), None)
     return _FORMATS.get(path.suffix.lower())
 
 
@@ -50,13 +50,13 @@ def open_dataset(source: Any) -> Any:
         raise MissingExtraError(
             f"blocks of Parquet, Arrow and CSV files need pyarrow: {how_to_install('arrow')}."
         ) from None
-    paths = [os.fspath(one) for one in source] if isinstance(source, list | tuple) else os.fspath(source)
+    paths = [os.fspath(path) for path in source] if isinstance(source, list | tuple) else os.fspath(source)
     several = paths if isinstance(paths, list) else [paths]
     first = Path(several[0])
     try:
         return dataset.dataset(paths, format=_format_of(first))
     except FileNotFoundError:
-        absent = next((one for one in several if not os.path.exists(one)), first)
+        absent = next((path for path in several if not os.path.exists(path)), first)
         raise MissingDataError(f"there is no file {absent}.") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{first} cannot be read: {error}") from error
@@ -233,4 +233,4 @@ def _comparable(ids: Array) -> Array:
     if ids.dtype.kind in "iuf":
         return ids
     values = ids.tolist()
-    return np.array(values if all(isinstance(one, str) for one in values) else [repr(one) for one in values], np.str_)
+    return np.array(values if all(isinstance(value, str) for value in values) else list(map(repr, values)), np.str_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,16 +20,15 @@ from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels._mistakes import perhaps_no_answers, spelt_alike
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._words import percent
-from crowdwise.reporting.agreement import agreement_words, alpha_interval, alpha_name
+from crowdwise.reporting.agreement import agreement_words, alpha_interval, alpha_name, pairs
 from crowdwise.reporting.annotators import WHAT_CHANCE_IS
-from crowdwise.reporting.pairs import pairs
+from crowdwise.reporting.fit import percent
 from crowdwise.results.fit_results import FitResults
 from crowdwise.runs.inputs import Inputs
 
-# Labels that make always the same one remarkable; examples that show whether to weight as well as more would; and
-# consecutive whole numbers that may be levels with an order, and that are all named.
-_MANY_LABELS, _MOST_ROWS, _FEWEST_LEVELS, _MOST_LEVELS = 10, 20_000, 5, 10
+# Labels of one annotator that are worth a line if all are the same, and levels that are all named; examples that show
+# whether to weight as well as more would; and consecutive whole numbers that may be levels with an order.
+_MANY, _MOST_ROWS, _FEWEST_LEVELS = 10, 20_000, 5
 _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
 _NEXT = (
     "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
@@ -86,7 +86,7 @@ class Check:
         )
         parts = {
             f"{n_labels} of {n_examples} by {n_annotators}": [
-                self._what_was_given(),
+                self._classes_or_ratings(),
                 _row("labels per example", _span(self.labels_per_example)),
                 _row("labels per annotator", _span(self.labels_per_annotator)),
             ],
@@ -99,7 +99,7 @@ class Check:
             parts["Does down-weighting contested examples help?"] = textwrap.wrap(self.weighting, 96)
         return "\n\n".join("\n  ".join([title, *rows]) for title, rows in parts.items())
 
-    def _what_was_given(self) -> str:
+    def _classes_or_ratings(self) -> str:
         if self.classes is not None:
             shares = [f"{_as_shown(name)}: {percent(share)}" for name, share in self.classes.items()]
             return _row("classes", some_names(shares))
@@ -107,11 +107,11 @@ class Check:
         return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
     def _agreement(self) -> list[str]:
-        together = "unknown: no example has two labels, or all labels are the same"
+        overall = "unknown: no example has two labels, or all labels are the same"
         if self.alpha is not None:
             words = agreement_words({"value": self.alpha})
-            together = f"annotators {words}: {alpha_name(ordered=self.ordered)} {self.alpha:.2f}"
-        rows = [_row("all together", together)]
+            overall = f"annotators {words}: {alpha_name(ordered=self.ordered)} {self.alpha:.2f}"
+        rows = [_row("all together", overall)]
         if self.kappas is not None:
             n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
             span = f"80% of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
@@ -144,22 +144,23 @@ def check(inputs: Inputs) -> Check:
     --------
     >>> from crowdwise import CrowdLabels
     >>> from crowdwise.runs import Inputs, check
-    >>> found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"], ["a", "b"]])))
-    >>> found.size["labels"], round(found.alpha, 2)
+    >>> result = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"], ["a", "b"]])))
+    >>> result.size["labels"], round(result.alpha, 2)
     (6, 0.44)
     """
     labels = inputs.labels
     size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
-    paired, classes, kappas, unanimous = labels.labels_per_example > 1, None, None, None
+    classes, kappas, unanimous, results = None, None, None, None
     if labels.classes is not None:
         size["classes"] = len(labels.classes)
         shares = (labels._tally.sum(axis=0) / max(labels.n_labels, 1)).tolist()
         classes = {str(name): share for name, share in zip(labels.classes.tolist(), shares, strict=True)}
-        unanimous = float(((labels._tally[paired] > 0).sum(axis=1) == 1).mean()) if paired.any() else None
-        if found := pairs(labels):
-            kappas = {"pairs": found["total"], **{name: found[name] for name in ("low", "median", "high")}}
-    comparable = classes is not None and labels.n_annotators > 1 and len(np.unique(labels.values)) > 1
-    results = aggregate(labels[labels.labels_per_example > 0]) if comparable else None
+        several = labels._tally[labels.labels_per_example > 1]
+        unanimous = float(((several > 0).sum(axis=1) == 1).mean()) if len(several) else None
+        if of_pairs := pairs(labels):
+            kappas = {"pairs": of_pairs["total"], **{name: of_pairs[name] for name in ("low", "median", "high")}}
+        if labels.n_annotators > 1 and len(np.unique(labels.values)) > 1:
+            results = aggregate(labels[labels.labels_per_example > 0])
     return Check(
         size=size,
         classes=classes,
@@ -169,44 +170,44 @@ def check(inputs: Inputs) -> Check:
         alpha=alpha_interval(labels)["value"],
         kappas=kappas,
         unanimous=unanimous,
-        problems=tuple(problems(labels, results)),
+        problems=tuple(_problems(labels, results)),
         weighting=_weighting(inputs),
         ordered=labels.scale.name == "ordinal",
     )
 
 
-def problems(labels: CrowdLabels, results: FitResults | None) -> list[str]:
+def _problems(labels: CrowdLabels, results: FitResults | None) -> Iterator[str]:
     """What a person should look at before trusting these labels, in words."""
-    alike = [] if labels.classes is None else spelt_alike(labels.classes)
-    found = [f"spelt alike, but different classes: {some_names(list(map(repr, names)))}" for names in alike]
+    for names in [] if labels.classes is None else spelt_alike(labels.classes):
+        yield f"spelt alike, but different classes: {some_names(list(map(repr, names)))}"
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
-        found.append(f"{count(n, 'example')} without a label")
+        yield f"{count(n, 'example')} without a label"
     if n := int((per_example == 1).sum()):
-        found.append(f"{count(n, 'example')} with one label")
-    if labels.classes is not None and (rare := _rare_classes(labels)):
-        found.append(f"rarely given, perhaps a slip or no answer at all: {some_names(rare)}")
-    flagged = {} if results is None else results.annotator_flags
-    if same := [name for name in _single_minded(labels) if ALWAYS_SAME not in flagged.get(name, ())]:
-        found.append(f"the same label every time, {_MANY_LABELS} times or more: {some_names(list(map(str, same)))}")
+        yield f"{count(n, 'example')} with one label"
+    if rare := _rare_classes(labels):
+        yield f"rarely given, perhaps a slip or no answer at all: {some_names(rare)}"
+    flags = {} if results is None else results.annotator_flags
+    if same := [name for name in _single_minded(labels) if ALWAYS_SAME not in flags.get(name, ())]:
+        yield f"the same label every time, {_MANY} times or more: {some_names(list(map(str, same)))}"
     if labels.classes is None:
-        return found
+        return
     if labels.scale.name == "nominal" and (levels := _may_be_levels(labels.classes)):
-        found.append(_ask_for_order(levels, labels.declared_classes))
-    if not labels.declared_classes and (meant := perhaps_no_answers(labels.classes)):
-        means = "if that means no answer" if len(meant) == 1 else "if these mean no answer"
-        option = "--missing" if meant == [-1] else "--abstain"
-        flags = " ".join(f"{option} {shell_word(str(value))}" for value in meant)
-        found.append(f"{' and '.join(map(repr, meant))}: {means}, add {flags}")
-    return found + _flags(labels, results)
+        yield _ask_for_order(levels, labels.declared_classes)
+    if not labels.declared_classes and (values := perhaps_no_answers(labels.classes)):
+        means = "if that means no answer" if len(values) == 1 else "if these mean no answer"
+        option = "--missing" if values == [-1] else "--abstain"
+        options = " ".join(f"{option} {shell_word(str(value))}" for value in values)
+        yield f"{' and '.join(map(repr, values))}: {means}, add {options}"
+    yield from _flags(labels, results)
 
 
 def _may_be_levels(classes: Array) -> list[Any]:
     """Classes in their order, if they are five or more consecutive whole numbers, perhaps of something; else none."""
     names = classes.tolist()
-    parts = [found.groups() for found in map(_LEVEL.fullmatch, map(str, names)) if found]
-    of_what = {what.strip().casefold().rstrip("s") for *_, what in parts}  # 1 star, 2 stars
-    if not _FEWEST_LEVELS <= len(parts) == len(names) or len(of_what) > 1:
+    parts = [match.groups() for match in map(_LEVEL.fullmatch, map(str, names)) if match]
+    units = {unit.strip().casefold().rstrip("s") for *_, unit in parts}  # 1 star, 2 stars
+    if not _FEWEST_LEVELS <= len(parts) == len(names) or len(units) > 1:
         return []
     numbers = np.array([int(number) for number, *_ in parts])
     order = np.argsort(numbers)
@@ -217,43 +218,41 @@ def _ask_for_order(levels: list[Any], declared: bool) -> str:
     span, levels_are = f"classes {levels[0]!r} to {levels[-1]!r}", "if these are levels, such as stars,"
     if any("," in str(level) for level in levels):
         return f"{span} have a decimal comma: {levels_are} write them with a point, and add --scale ordinal"
-    asked = f"{span}: {levels_are} add --scale ordinal"
+    advice = f"{span}: {levels_are} add --scale ordinal"
     if declared or not isinstance(levels[0], str):
-        return asked
-    named = levels if len(levels) <= _MOST_LEVELS else [*levels[:3], "..."]
-    return f"{asked} --classes {shell_word(','.join(named))}"
+        return advice
+    shown = levels if len(levels) <= _MANY else [*levels[:3], "..."]
+    return f"{advice} --classes {shell_word(','.join(shown))}"
 
 
 def _flags(labels: CrowdLabels, results: FitResults | None) -> list[str]:
     if results is None:
-        what = "one annotator" if labels.n_annotators < 2 else "one class"
-        return [f"there is only {what}: annotators cannot be compared"]
+        only = "one annotator" if labels.n_annotators < 2 else "one class"
+        return [f"there is only {only}: annotators cannot be compared"]
     if not results.fitted.comparable:
         return ["no two annotators share an example: their accuracies cannot be compared"]
     by_flag: dict[str, list[str]] = {}
     for name, flags in results.annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
-    meaning = {
-        "worse than chance": f" (they {WHAT_CHANCE_IS})",
-        ALWAYS_SAME: " (where others differ)",
-    }
+    meaning = {"worse than chance": f" (they {WHAT_CHANCE_IS})", ALWAYS_SAME: " (where others differ)"}
     return [f"{flag}: {some_names(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
 
 
 def _rare_classes(labels: CrowdLabels) -> list[str]:
     """Classes that were given, but far less often than others, each with how often."""
-    assert labels.classes is not None
-    given = labels._tally.sum(axis=0)
-    rare = np.flatnonzero((given > 0) & (given < RARE_AMONG_LABELS * labels.n_labels / len(given)))
-    return [f"{_as_shown(str(labels.classes[k]))} ({count(int(given[k]), 'time')})" for k in rare]
+    if labels.classes is None:
+        return []
+    n_given = labels._tally.sum(axis=0)
+    rare = np.flatnonzero((n_given > 0) & (n_given < RARE_AMONG_LABELS * labels.n_labels / len(n_given)))
+    return [f"{_as_shown(str(labels.classes[k]))} ({count(int(n_given[k]), 'time')})" for k in rare]
 
 
 def _single_minded(labels: CrowdLabels) -> list[Any]:
     """Annotators who gave one and the same label many times, those with the most labels first."""
     different = np.unique(np.column_stack([labels.annotator_index, labels.values]), axis=0)[:, 0].astype(np.intp)
     n_labels, n_different = labels.labels_per_annotator, np.bincount(different, minlength=labels.n_annotators)
-    same = np.flatnonzero((n_different == 1) & (n_labels >= _MANY_LABELS))
+    same = np.flatnonzero((n_different == 1) & (n_labels >= _MANY))
     return labels.annotators[same[np.argsort(-n_labels[same], kind="stable")]].tolist()
 
 
@@ -275,11 +274,7 @@ def _weighting(inputs: Inputs) -> str | None:
 def _spread(numbers: Any) -> dict[str, float]:
     if len(numbers) == 0:
         return {"least": 0, "median": 0.0, "most": 0}
-    return {
-        "least": numbers.min().item(),
-        "median": float(np.median(numbers)),
-        "most": numbers.max().item(),
-    }
+    return {"least": numbers.min().item(), "median": float(np.median(numbers)), "most": numbers.max().item()}
 
 
 def _as_shown(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,15 +18,14 @@ from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats._answers import MISSING, Stripped
-from crowdwise.formats._coded import NUMBER
+from crowdwise.formats._answers import MISSING, NUMBER, Stripped
 from crowdwise.formats._names import candidates, plain_name, shell_word
 from crowdwise.labels._align import with_empty_rows
 from crowdwise.labels._encode import as_objects, encode_declared, id_array
 from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import refuse_shifted_ids
-from crowdwise.tables import open_table
+from crowdwise.tables import Table, open_table
 
 Join = Literal["exact", "inner"]
 PathLike = str | os.PathLike[str]
@@ -128,27 +127,24 @@ def read_inputs(
         reading["texts"] = show
     if show is not None and reading["texts"] != show:
         raise DataError("the texts to learn from, --text, are shown in the report: leave out --show.")
-    encoding, no_answers = reading.get("encoding"), (*reading.get("missing", MISSING), *reading.get("abstain", ()))
     file = formats.read(labels, **reading)
-    elsewhere = show if file.texts is None else None
-    if elsewhere is not None and features is None:
+    if show is not None and file.texts is None and features is None:
         raise DataError(f"{os.fspath(labels)} has no column {show!r} to show.")
-    table = _features(file, features, {"encoding": encoding, "show": elsewhere, **(features_as or {})})
+    columns = {"encoding": reading.get("encoding"), "show": show if file.texts is None else None, **(features_as or {})}
+    table = _features(file, features, columns)
     inputs = Inputs(file.labels, notes=file.notes) if table is None else _joined(file, table, join)
-    texts = inputs.texts
+    texts, known = inputs.texts, dict(file.truth or {})
+    notes = list(inputs.notes)
     if file.texts is not None and (texts is None or show is not None):
         texts = [file.texts.get(example, "") for example in inputs.labels.examples.tolist()]
-    notes: tuple[str, ...] = ()
-    known = dict(file.truth or {})
     if truth is not None:
-        named = {role: reading.get(role) for role in ("example", "label")}
-        strip = reading.get("strip", False)
-        known, notes = read_truth(truth, inputs.labels, encoding, no_answers, named, strip=strip)
-    times, about = (None, ()) if file.format != "table" else _times(labels, inputs.labels, reading, time)
+        known, truth_notes = read_truth(truth, inputs.labels, reading)
+        notes += truth_notes
+    times, time_notes = (None, ()) if file.format != "table" else _times(labels, inputs.labels, reading, time)
     if time is not None and times is None:
         raise DataError(f"--time {time} needs a table with a row per label; this is a {file.format}.")
-    notes = (*inputs.notes, *notes, *about)
-    return replace(inputs, texts=texts, truth=known or None, notes=notes, question=file.question, times=times)
+    notes += time_notes
+    return replace(inputs, texts=texts, truth=known or None, notes=tuple(notes), question=file.question, times=times)
 
 
 def _times(
@@ -164,25 +160,23 @@ def _times(
     column = time or usual[0]
     if column not in table.header:
         raise DataError(f"{table.source.name} has no column {column!r}; its columns are {', '.join(table.header)}.")
-    roles = [reading.get(role) or next(iter(candidates(table.header, role)), None) for role in ("example", "annotator")]
-    named: list[str] = [role for role in roles if role is not None]
-    if len(named) < 2:
+    names = [reading.get(role) or next(iter(candidates(table.header, role)), "") for role in ("example", "annotator")]
+    if not all(names):
         return None, ()
-    position = [{str(name): i for i, name in enumerate(some.tolist())} for some in (labels.examples, labels.annotators)]
-    pairs = labels.example_index.astype(np.int64) * labels.n_annotators + labels.annotator_index
-    where = {pair: k for k, pair in enumerate(pairs.tolist())}
+    examples, annotators = labels.examples[labels.example_index], labels.annotators[labels.annotator_index]
+    pairs = zip(map(str, examples.tolist()), map(str, annotators.tolist()), strict=True)
+    place = {pair: k for k, pair in enumerate(pairs)}
     times: Array = np.full(labels.n_labels, np.datetime64("NaT"), dtype="datetime64[s]")
-    columns = table.columns([*named, column])
-    for example, annotator, when in zip(*(columns[name] for name in (*named, column)), strict=True):
-        pair = position[0].get(example, -1) * labels.n_annotators + position[1].get(annotator, 0)
-        if (at := where.get(pair)) is not None and when:
+    columns = table.columns([*names, column])
+    for *pair, moment in zip(*(columns[name] for name in (*names, column)), strict=True):
+        if (k := place.get(tuple(pair))) is not None and moment:
             try:
-                times[at] = _moment(when)
+                times[k] = _moment(moment)
             except (ValueError, OverflowError, OSError):
                 if time is None:
-                    return None, (f"column {column} has no times: {when!r}",)
+                    return None, (f"column {column} has no times: {moment!r}",)
                 raise DataError(
-                    f"{table.source.name}: {when!r} in {column} is no time. Write 2026-01-31 or 2026-01-31T12:00:00."
+                    f"{table.source.name}: {moment!r} in {column} is no time. Write 2026-01-31 or 2026-01-31T12:00:00."
                 ) from None
     return times, (f"times of labels: {column}",)
 
@@ -218,24 +212,24 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     """Labels and features of the same examples, in the order of the features."""
     labels = file.labels
     place = {str(example): i for i, example in enumerate(labels.examples.tolist())}
-    at = np.array([place.get(example, -1) for example in table.ids.tolist()], dtype=np.intp)
-    found = np.zeros(len(labels), dtype=bool)
-    found[at[at >= 0]] = True
-    n_both, n_lost = int(found.sum()), int((~found).sum())
-    if n_both == 0 or (n_lost and join == "exact"):
-        raise AlignmentError(_describe_mismatch(labels.examples, found, table, at))
+    rows = np.array([place.get(example, -1) for example in table.ids.tolist()], dtype=np.intp)
+    only_features = table.ids[rows < 0]
+    only_labels = np.delete(labels.examples, rows[rows >= 0])
+    n_both = len(labels) - len(only_labels)
+    if n_both == 0 or (len(only_labels) and join == "exact"):
+        raise AlignmentError(_describe_mismatch(labels.examples, table, only_labels, only_features))
     notes = [f"{count(n_both, 'example')} with labels and features"]
-    if n_lost:
-        notes.append(f"{n_lost:,} with labels only, left out")
-    if (at < 0).any():
-        notes.append(f"{int((at < 0).sum()):,} with features only, to be predicted")
-    matched = _with_unlabelled(labels, at, table.ids)
+    if len(only_labels):
+        notes.append(f"{len(only_labels):,} with labels only, left out")
+    if len(only_features):
+        notes.append(f"{len(only_features):,} with features only, to be predicted")
+    matched = _with_unlabelled(labels, rows, table.ids)
     return Inputs(matched, table, table.texts, notes=(*file.notes, *table.notes, "; ".join(notes)))
 
 
-def _describe_mismatch(examples: Array, found: Array, table: FeatureTable, at: Array) -> str:
-    only_labels, only_features, n_both = examples[~found], table.ids[at < 0], int(found.sum())
-    shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
+def _describe_mismatch(examples: Array, table: FeatureTable, only_labels: Array, only_features: Array) -> str:
+    n_both = len(examples) - len(only_labels)
+    shown = [", ".join(repr(str(name)) for name in ids[:3].tolist()) for ids in (only_labels, only_features)]
     sides = f"{count(len(only_labels), 'example has', 'examples have')} labels only (such as {shown[0]})"
     if len(only_features):
         sides += f", {len(only_features):,} features only (such as {shown[1]})"
@@ -252,15 +246,15 @@ def _describe_mismatch(examples: Array, found: Array, table: FeatureTable, at: A
     return f"{count(n_both, 'example has', 'examples have')} labels and features, but {sides}. {advice}"
 
 
-def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
+def _with_unlabelled(labels: CrowdLabels, rows: Array, ids: Array) -> CrowdLabels:
     """The labels in the order of the features, with empty rows for examples without labels."""
-    if (at >= 0).all():
-        return replace(labels[at], id_source="given")
+    if (rows >= 0).all():
+        return replace(labels[rows], id_source="given")
     known = labels.examples.tolist()
-    names = [known[i] if i >= 0 else _like(known[0], name) for i, name in zip(at.tolist(), ids.tolist(), strict=True)]
+    names = [known[i] if i >= 0 else _like(known[0], name) for i, name in zip(rows.tolist(), ids.tolist(), strict=True)]
     if len({type(name) for name in names}) > 1:  # whole numbers among the labels, other names among the features
         names = list(map(str, names))
-    return with_empty_rows(labels, at, as_objects(names))
+    return with_empty_rows(labels, rows, as_objects(names))
 
 
 def _like(known: Any, name: str) -> Any:
@@ -269,36 +263,22 @@ def _like(known: Any, name: str) -> Any:
 
 
 def read_truth(
-    path: PathLike,
-    labels: CrowdLabels,
-    encoding: str | None = None,
-    missing: Collection[str] = MISSING,
-    named: Mapping[str, str | None] | None = None,
-    *,
-    strip: bool = False,
+    path: PathLike, labels: CrowdLabels, reading: Mapping[str, Any] | None = None
 ) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
-    The table has a column for the example and one for its label, empty or in `missing` where that is not known. They
-    are called as the table of labels has them (`named`), or as is usual; of two columns, one is enough.
+    The table has a column for the example and one for its label, empty or a missing value where that is not known. They
+    are called as the table of labels has them (`reading`, as for labels), or as is usual; of two columns, one is
+    enough.
     """
-    table = open_table(path, encoding)
+    reading = reading or {}
+    table = open_table(path, reading.get("encoding"))
     name = table.source.name
-    roles, guessed = _truth_columns(name, table.header, named or {})
-    columns = table.columns(roles)
+    columns, guessed = _truth_columns(name, table.header, reading)
     examples = {str(example): example for example in labels.examples.tolist()}
-    value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
-    stripped = Stripped(missing)
     truth: dict[Any, Any] = {}
     unknown: dict[str, Any] = {}
-    for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
-        label = stripped[label] if strip else label
-        if not label or label in missing:
-            continue
-        try:
-            value = value_of(label)
-        except ValueError as error:
-            raise DataError(f"{name}, row {row} after the header: {error}") from None
+    for example, value in _answers(table, columns, labels, reading):
         if example not in examples:
             unknown[example] = value
         elif truth.setdefault(examples[example], value) != value:
@@ -322,30 +302,44 @@ def read_truth(
     return truth, tuple(notes)
 
 
+def _answers(
+    table: Table, columns: Sequence[str], labels: CrowdLabels, reading: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    """Examples as they are spelt, and their classes or ratings, where these are known."""
+    missing, strip = {*reading.get("missing", MISSING), *reading.get("abstain", ())}, reading.get("strip", False)
+    stripped = Stripped(missing)
+    value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
+    for row, (example, text) in enumerate(zip(*table.columns(columns).values(), strict=True), start=1):
+        label = stripped[text] if strip else text
+        if label and label not in missing:
+            try:
+                yield example, value_of(label)
+            except ValueError as error:
+                raise DataError(f"{table.source.name}, row {row} after the header: {error}") from None
+
+
 def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
     spelt = plain_spelling if strip else str
     known = {spelt(str(value)): value for value in classes}
     numbers = {Decimal(name): value for name, value in known.items() if NUMBER.fullmatch(name)}
 
     def value_of(label: str) -> Any:
-        if spelt(label) not in known:
-            same = numbers.get(Decimal(label)) if NUMBER.fullmatch(label) else None
-            if same is not None and not isinstance(same, str):  # 5.0, as a column with gaps is often written
-                return same
-            if same is not None:
-                raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
-            alike = [str(value) for value in classes if plain_spelling(str(value)) == plain_spelling(label)]
-            if alike:
-                raise ValueError(
-                    f"the label {label!r} is none of the classes of the labels, but spelt like {alike[0]!r}. If they "
-                    "are one: --strip."
-                )
-            raise ValueError(
-                f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
-                f"that the answer is not known: --missing {shell_word(label)}. If it is a class that nobody gave: "
-                f"--classes {shell_word(','.join([*known, label]))}."
-            )
-        return known[spelt(label)]
+        if spelt(label) in known:
+            return known[spelt(label)]
+        same = numbers.get(Decimal(label)) if NUMBER.fullmatch(label) else None
+        if same is not None and not isinstance(same, str):  # 5.0, as a column with gaps is often written
+            return same
+        if same is not None:
+            raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
+        fault = f"the label {label!r} is none of the classes of the labels,"
+        alike = [str(value) for value in classes if plain_spelling(str(value)) == plain_spelling(label)]
+        if alike:
+            raise ValueError(f"{fault} but spelt like {alike[0]!r}. If they are one: --strip.")
+        raise ValueError(
+            f"{fault} {', '.join(map(repr, known))}. If it means that the answer is not known: "
+            f"--missing {shell_word(label)}. If it is a class that nobody gave: "
+            f"--classes {shell_word(','.join([*known, label]))}."
+        )
 
     return value_of
 
@@ -360,24 +354,20 @@ def _number(label: str) -> float:
     return value
 
 
-def _truth_columns(name: str, header: Sequence[str], named: Mapping[str, str | None]) -> tuple[list[str], str]:
+def _truth_columns(name: str, header: Sequence[str], reading: Mapping[str, Any]) -> tuple[list[str], str]:
     """The columns with the example and with its known answer, and a word about them if they were guessed."""
-    same = {role: [column] for role, column in named.items() if column is not None and column in header}
-    found = {
-        "example": same.get("example") or candidates(header, "example"),
-        "label": candidates(header, "truth") or same.get("label") or candidates(header, "label"),
-    }
-    single = [role for role, columns in found.items() if len(columns) == 1]
-    if len(header) == 2 and len(single) == 1:
-        other = "label" if single[0] == "example" else "example"
-        found[other] = [column for column in header if column not in found[single[0]]]
-        columns = [found[role][0] for role in ("example", "label")]
-        return columns, f" (columns: {', '.join(columns)})"
-    for role, columns in found.items():
+    as_labels = {role: [column for column in header if column == reading.get(role)] for role in ("example", "label")}
+    example = as_labels["example"] or candidates(header, "example")
+    answer = candidates(header, "truth") or as_labels["label"] or candidates(header, "label")
+    guessed = len(header) == 2 and (len(example) == 1) != (len(answer) == 1)
+    if guessed and len(example) == 1:
+        answer = [column for column in header if column != example[0]]
+    elif guessed:
+        example = [column for column in header if column != answer[0]]
+    for role, meaning, columns in (("example", "example", example), ("label", "known answer", answer)):
         if len(columns) != 1:
-            what = "known answer" if role == "label" else role
             raise DataError(
-                f"{name}: one column with the {what} was expected, named like {role!r}; its columns are "
+                f"{name}: one column with the {meaning} was expected, named like {role!r}; its columns are "
                 f"{', '.join(header)}. Rename it to {role!r}, or keep two columns only: the example and its answer."
             )
-    return [found[role][0] for role in ("example", "label")], ""
+    return [*example, *answer], f" (columns: {example[0]}, {answer[0]})" if guessed else ""

@@ -1,20 +1,18 @@
-"""Labels, perhaps features, and what the user wants -> a fitted model, or the result of `aggregate`."""
+"""What the user asked for -> the model that fits it, or an error where settings do not go together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from crowdwise._checks import check_choice, check_number
-from crowdwise._limits import STEEPNESSES
-from crowdwise._progress import OnRound
-from crowdwise.em.aggregate import aggregate
+from crowdwise._limits import STEEPNESSES_BY_TRUTH
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.logistic.classifier import CrowdLogisticClassifier
-from crowdwise.ridge.classifier import PAPER_L2S, CrowdRidgeClassifierCV
+from crowdwise.ridge.classifier import CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor
 from crowdwise.weights.curricula import named_curriculum
 
@@ -80,45 +78,47 @@ class Settings:
         check_number("steepness", self.steepness, auto=True)
         check_number("l2", self.l2, auto=True)
         named_curriculum(self.curriculum)
-        ratings, model = scale == "interval", self.model
+        model = self.model
         if model == "auto":
-            with_features = "ridge" if ratings or self.choose_by_truth else "logistic"
+            with_features = "ridge" if scale == "interval" or self.choose_by_truth else "logistic"
             model = with_features if features else "labels-only"
-        alone = model == "labels-only"
-        faults = {
-            "the model logistic is for classes; ratings have the models ridge and labels-only.": (
-                ratings and model == "logistic"
-            ),
-            f"the model {model} learns from features, and none are given. Name a file of them after the labels, or use "
-            "--model labels-only.": not alone and not features,
-            "ratings without features have no steepness and no l2.": (
-                ratings and alone and (self.steepness, self.l2) != ("auto", "auto")
-            ),
-            f"the model {model} has no l2; it belongs to the models logistic and ridge.": alone and self.l2 != "auto",
-            f"the model {model} has no curriculum; it belongs to the models logistic and ridge.": (
-                alone and self.curriculum != "fixed"
-            ),
-            "known answers choose among models of classes; ratings use them with --use-truth.": (
-                ratings and self.choose_by_truth
-            ),
-            f"known answers choose the steepness of the model ridge, not of {model}.": (
-                self.choose_by_truth and model != "ridge"
-            ),
-            "the model ridge does not know an order of classes; logistic and labels-only do.": (
-                scale == "ordinal" and model == "ridge"
-            ),
-            "models of ratings leave abstentions out.": ratings and self.informative_abstentions,
-            "the model ridge leaves abstentions out; logistic and labels-only can learn from them.": (
-                model == "ridge" and self.informative_abstentions
-            ),
-        }
-        for words, is_fault in faults.items():
-            if is_fault:
-                raise ValueError(words)
+        if model != "labels-only" and not features:
+            raise ValueError(
+                f"the model {model} learns from features, and none are given. Name a file of them after the labels, or "
+                "use --model labels-only."
+            )
+        for fault in (*self._faults_of_scale(model, scale), *self._faults_of_model(model)):
+            raise ValueError(fault)
         use_truth = self.use_truth or self.choose_by_truth
         if use_truth and not truth:
             raise DataError("known answers are to be used, and there are none: --truth FILE.")
         return replace(self, model=model, use_truth=use_truth)
+
+    def _faults_of_scale(self, model: str, scale: ScaleName) -> Iterator[str]:
+        """Why these settings are not for labels of this scale."""
+        if scale == "ordinal" and model == "ridge":
+            yield "the model ridge does not know an order of classes; logistic and labels-only do."
+        if scale != "interval":
+            return
+        if model == "logistic":
+            yield "the model logistic is for classes; ratings have the models ridge and labels-only."
+        if model == "labels-only" and (self.steepness, self.l2) != ("auto", "auto"):
+            yield "ratings without features have no steepness and no l2."
+        if self.choose_by_truth:
+            yield "known answers choose among models of classes; ratings use them with --use-truth."
+        if self.informative_abstentions:
+            yield "models of ratings leave abstentions out."
+
+    def _faults_of_model(self, model: str) -> Iterator[str]:
+        """Why these settings are not for this model."""
+        if model == "labels-only" and self.l2 != "auto":
+            yield f"the model {model} has no l2; it belongs to the models logistic and ridge."
+        if model == "labels-only" and self.curriculum != "fixed":
+            yield f"the model {model} has no curriculum; it belongs to the models logistic and ridge."
+        if model != "ridge" and self.choose_by_truth:
+            yield f"known answers choose the steepness of the model ridge, not of {model}."
+        if model == "ridge" and self.informative_abstentions:
+            yield "the model ridge leaves abstentions out; logistic and labels-only can learn from them."
 
     def known_of(self, labels: CrowdLabels) -> CrowdLabels:
         """Labels with the groups and abstentions of these settings.
@@ -135,32 +135,6 @@ class Settings:
         return labels.with_abstentions() if self.informative_abstentions else labels
 
 
-def fit_model(
-    labels: CrowdLabels,
-    X: Any,
-    settings: Settings,
-    truth: dict[Any, Any] | None = None,
-    on_round: OnRound | None = None,
-) -> Any:
-    """Fit the model that is wanted; the settings state whether known answers choose.
-
-    Examples
-    --------
-    >>> from crowdwise import CrowdLabels
-    >>> from crowdwise.runs import Settings
-    >>> from crowdwise.runs.models import fit_model
-    >>> fit_model(CrowdLabels.from_matrix([[1, 1, 0], [0, 0, 0], [1, 1, 1]]), None, Settings()).label.tolist()
-    [1, 0, 1]
-    """
-    wanted = settings.settled(features=X is not None, truth=bool(truth), scale=labels.scale.name)
-    labels, model = wanted.known_of(labels), estimator_of(wanted, labels.scale.name)
-    given: dict[str, Any] = {"truth": truth if wanted.use_truth else None, "on_round": on_round}
-    if model is None:
-        steepness: Any = 0.0 if wanted.steepness == "auto" else wanted.steepness
-        return aggregate(labels, steepness=steepness, **given)
-    return model.fit(X, labels, **given)
-
-
 def estimator_of(settings: Settings, scale: ScaleName = "nominal") -> Any:
     """The model that is wanted, not fitted, of settings that are `settled`; None for labels alone.
 
@@ -175,13 +149,16 @@ def estimator_of(settings: Settings, scale: ScaleName = "nominal") -> Any:
     """
     if settings.model == "labels-only":
         return None
-    chosen = {"steepness": settings.steepness, "l2": settings.l2}
-    given: dict[str, Any] = {name: value for name, value in chosen.items() if value != "auto"}
+    options: dict[str, Any] = {}
     if settings.curriculum != "fixed":
-        given |= {"curriculum": named_curriculum(settings.curriculum), "random_state": 0}
-    if scale == "interval" or settings.model == "logistic":
-        return (CrowdRidgeRegressor if scale == "interval" else CrowdLogisticClassifier)(**given)
-    steepness, l2 = given.pop("steepness", None), given.pop("l2", None)
-    candidates: Any = (0.0, 1.0, 2.0, 3.0, 5.0) if settings.choose_by_truth else STEEPNESSES
-    l2s = PAPER_L2S if l2 is None else (l2,)
-    return CrowdRidgeClassifierCV(candidates if steepness is None else (steepness,), l2s=l2s, **given)
+        options = {"curriculum": named_curriculum(settings.curriculum), "random_state": 0}
+    values = {"steepness": settings.steepness, "l2": settings.l2}
+    given: dict[str, Any] = {name: value for name, value in values.items() if value != "auto"}
+    if scale == "interval":
+        return CrowdRidgeRegressor(**given, **options)
+    if settings.model == "logistic":
+        return CrowdLogisticClassifier(**given, **options)
+    if settings.choose_by_truth:
+        options["steepnesses"] = STEEPNESSES_BY_TRUTH
+    listed = {"steepness": "steepnesses", "l2": "l2s"}
+    return CrowdRidgeClassifierCV(**options | {listed[name]: (value,) for name, value in given.items()})

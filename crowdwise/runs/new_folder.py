@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from crowdwise._files import check_room, held
+from crowdwise._files import check_room, held, write_file
 from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
 
 # In bytes; a system takes 255, of which some are needed for what stands beside a folder while it is replaced.
@@ -71,6 +73,25 @@ def holds_only(folder: Path, names: Iterable[str]) -> bool:
             "another folder."
         )
     return True
+
+
+def write_note(folder: Path, name: str, schema: str, about: dict[str, Any]) -> None:
+    """Write the last file of a folder: what it is, and the names of all its files."""
+    files = sorted([*(path.name for path in folder.iterdir()), name])
+    note = {"schema": schema, **about, "files": files}
+    write_file(folder / name, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
+
+
+def is_replaceable(folder: Path, name: str, schema: str, fault: str) -> bool:
+    """True if a folder has a note of this schema, and nothing but the files that the note names; else an error."""
+    try:
+        note = json.loads((folder / name).read_bytes())
+        files = {*note["files"]} if note["schema"] == schema else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        files = None
+    if files is None:
+        raise OutputError(f"{folder} is not replaced, for it {fault}. Choose another folder with --out.")
+    return holds_only(folder, files)
 
 
 def recover(place: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 from crowdwise import formats
 from crowdwise._files import write_file
-from crowdwise.exceptions import DataError, OutputError
-from crowdwise.formats._answers import SeveralQuestionsError
-from crowdwise.reporting.render import render_index
+from crowdwise.exceptions import DataError
+from crowdwise.formats._names import SeveralQuestionsError
+from crowdwise.reporting.report import render_index
 from crowdwise.runs.inputs import PathLike
-from crowdwise.runs.new_folder import holds_only, new_folder
+from crowdwise.runs.new_folder import is_replaceable, new_folder, write_note
 from crowdwise.runs.run import Info, Run, fit
 
 _INDEX, _NOTE, _SCHEMA = "index.html", "questions.json", "crowdwise.questions/1"
@@ -74,19 +73,14 @@ def fit_questions(
     """
     reading = dict(labels_as or {})
     runs: dict[str, Run | str] = {}
-    with new_folder(out, may_replace=lambda old: force and _is_ours(old)) as folder:
-        names = _folders(questions_of(labels, reading))
+    fault = "holds no runs of crowdwise fit --question all"
+    with new_folder(out, may_replace=lambda old: force and is_replaceable(old, _NOTE, _SCHEMA, fault)) as folder:
+        names = _folder_names(_questions_of(labels, reading))
         for question, name in names.items():
-            about = reading | {"question": question}
+            settings |= {"out": folder / name, "labels_as": reading | {"question": question}}
+            settings["info"] = lambda note, question=question: info(f"{question}: {note}")
             try:
-                runs[question] = fit(
-                    labels,
-                    features,
-                    out=folder / name,
-                    labels_as=about,
-                    info=lambda note, question=question: info(f"{question}: {note}"),  # type: ignore[misc]
-                    **settings,
-                )
+                runs[question] = fit(labels, features, **settings)
             except DataError as error:
                 runs[question] = str(error)
         if not any(isinstance(run, Run) for run in runs.values()):
@@ -94,13 +88,11 @@ def fit_questions(
         form = settings.get("report", "html")
         rows = [_row(question, names[question], run, form) for question, run in runs.items()]
         write_file(folder / _INDEX, render_index(rows, Path(labels).name))
-        files = sorted([*(path.name for path in folder.iterdir()), _NOTE])
-        note = {"schema": _SCHEMA, "questions": rows, "files": files}
-        write_file(folder / _NOTE, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
+        write_note(folder, _NOTE, _SCHEMA, {"questions": rows})
     return runs
 
 
-def questions_of(labels: PathLike, labels_as: Mapping[str, Any]) -> tuple[str, ...]:
+def _questions_of(labels: PathLike, labels_as: Mapping[str, Any]) -> tuple[str, ...]:
     """The questions of a file; an error if it has one only."""
     try:
         file = formats.read(labels, **{**labels_as, "question": None})
@@ -110,7 +102,7 @@ def questions_of(labels: PathLike, labels_as: Mapping[str, Any]) -> tuple[str, .
     raise DataError(f"{Path(labels).name} has one question{name}: leave out --question all.")
 
 
-def _folders(questions: tuple[str, ...]) -> dict[str, str]:
+def _folder_names(questions: tuple[str, ...]) -> dict[str, str]:
     """A name of a folder for every question: letters, digits and hyphens, each once."""
     names: dict[str, str] = {}
     for question in questions:
@@ -129,16 +121,3 @@ def _row(question: str, name: str, run: Run | str, form: str) -> dict[str, Any]:
     summary = run.summary
     about = {"question": question, "report": f"{name}/report.{form}", "size": summary["size"]}
     return about | {"numbers": summary["numbers"], "next": summary["headline"][-1]}
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        note = json.loads((folder / _NOTE).read_bytes())
-        return note["schema"] == _SCHEMA and holds_only(folder, note["files"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(
-            f"{folder} is not replaced, for it holds no runs of crowdwise fit --question all. Choose another folder "
-            "with --out."
-        ) from error

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from crowdwise._text import printable
 from crowdwise.formats._write import csv_text, safe_cell
 
-_WIDEST, _DIGITS, _BLOCK = 72, 6, 10_000  # letters of a cell, digits of a number, rows at a time
+_WIDEST, _BLOCK = 72, 10_000  # letters of a cell, rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +46,21 @@ class ResultTable:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+    def _blocks(self, cells: Callable[[Any], list[Any]]) -> Iterator[list[tuple[Any, ...]]]:
         """The rows, some at a time: a table may have millions."""
         for start in range(0, len(self), _BLOCK):
-            at = slice(start, start + _BLOCK)
-            yield list(zip(*(_values(column[at]) for column in self.columns.values()), strict=True))
+            rows = slice(start, start + _BLOCK)
+            yield list(zip(*(cells(column[rows]) for column in self.columns.values()), strict=True))
 
     def csv_parts(self) -> Iterator[str]:
         """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
         yield csv_text([tuple(map(safe_cell, self.columns))])
-        for start in range(0, len(self), _BLOCK):
-            at = slice(start, start + _BLOCK)
-            yield csv_text(list(zip(*(_cells(column[at]) for column in self.columns.values()), strict=True)))
+        yield from map(csv_text, self._blocks(_cells))
+
+    def write(self, folder: Path) -> None:
+        """Write a CSV file that is called as the table is."""
+        with open(folder / f"{self.name}.csv", "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            file.writelines(self.csv_parts())
 
     def as_csv(self) -> str:
         """As CSV."""
@@ -68,7 +70,7 @@ class ResultTable:
         """As JSON with the version of its shape, some rows at a time."""
         yield f'{{"schema": "{schema(self.name)}", "rows": ['
         between = "\n"
-        for rows in self.blocks():
+        for rows in self._blocks(_values):
             dicts = (dict(zip(self.columns, map(_plain, row), strict=True)) for row in rows)
             yield between + ",\n".join(json.dumps(row, allow_nan=False) for row in dicts)
             between = ",\n"
@@ -105,19 +107,12 @@ def _values(column: Any) -> list[Any]:
 
 
 def _cells(column: Any) -> list[Any]:
-    """The cells of a column, by the kind of the column where it has one."""
-    kind = "O" if isinstance(column, list) else column.dtype.kind
-    values = _values(column)
-    if kind == "f":
-        written = list(map(f"%.{_DIGITS}g".__mod__, values))  # much faster than one format after the other
-        finite = np.isfinite(column)
-        return written if finite.all() else [cell if known else "" for cell, known in zip(written, finite, strict=True)]
-    return values if kind in "biu" else list(map(_cell, values))
+    return list(map(_cell, _values(column)))
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, float):
-        return f"{value:.{_DIGITS}g}" if math.isfinite(value) else ""
+        return f"{value:g}" if math.isfinite(value) else ""
     return safe_cell(value)
 
 

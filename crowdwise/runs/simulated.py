@@ -70,34 +70,31 @@ def write_simulation(out: PathLike, simulation: Simulation | None = None, *, for
     >>> (out / "truth.csv").read_text().splitlines()[0]
     'example,label'
     """
-    wanted = simulation or Simulation()
-    check_whole("classes", wanted.classes, low=2)
-    if wanted.paper and wanted.classes != 2:
-        raise ValueError(f"the paper's examples are of two classes; got {wanted.classes}.")
+    simulation = simulation or Simulation()
+    n_classes, n_features = (
+        check_whole("classes", simulation.classes, low=2),
+        check_whole("features", simulation.features),
+    )
+    n_examples = check_whole("examples", simulation.examples, low=2)
+    if simulation.paper and n_classes != 2:
+        raise ValueError(f"the paper's examples are of two classes; got {n_classes}.")
+    centres = _PAPER_CENTRE * np.outer([-1, 1], np.ones(n_features)) if simulation.paper else n_classes
+    spread = 1.0 if simulation.paper else _SPREAD
     with new_folder(out, may_replace=lambda old: force and holds_only(old, FILES)) as folder:
-        n_features = check_whole("features", wanted.features)
-        X, truth = make_blobs(
-            check_whole("examples", wanted.examples, low=2),
-            n_features,
-            centers=_PAPER_CENTRE * np.outer([-1, 1], np.ones(n_features)) if wanted.paper else wanted.classes,
-            cluster_std=1.0 if wanted.paper else _SPREAD,
-            random_state=wanted.seed,
-        )
-        names = np.array([f"class {k + 1}" for k in range(wanted.classes)])[truth]
+        X, truth = make_blobs(n_examples, n_features, centers=centres, cluster_std=spread, random_state=simulation.seed)
+        names = np.array([f"class {k + 1}" for k in range(n_classes)])[truth]
         labels = simulate_annotators(
             X,
             names,
-            wanted.annotators,
-            clarity=wanted.clarity,
-            experts=wanted.experts,
-            adversaries=wanted.adversaries,
-            missing=wanted.missing,
-            random_state=wanted.seed,
+            simulation.annotators,
+            clarity=simulation.clarity,
+            experts=simulation.experts,
+            adversaries=simulation.adversaries,
+            missing=simulation.missing,
+            random_state=simulation.seed,
         )
-        given = {name: column.tolist() for name, column in labels.to_table().items()}
-        examples = labels.examples.tolist()
-        measured = {f"f{k + 1}": column.tolist() for k, column in enumerate(X.T)}
-        tables = (given, {"example": examples, **measured}, {"example": examples, "label": names.tolist()})
-        for name, columns in zip(("labels", "features", "truth"), tables, strict=True):
-            (folder / f"{name}.csv").write_text(ResultTable(name, columns).as_csv(), encoding="utf-8")
+        examples = {"example": labels.examples}
+        ResultTable("labels", labels.to_table()).write(folder)
+        ResultTable("features", examples | {f"f{k + 1}": column for k, column in enumerate(X.T)}).write(folder)
+        ResultTable("truth", examples | {"label": names}).write(folder)
     return labels

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import entr
@@ -12,21 +11,12 @@ from scipy.special import entr
 from crowdwise._arrays import Floats
 from crowdwise.results.fit_results import FitResults
 from crowdwise.results.suggest import answer_information
+from crowdwise.session.answers import Answered
 
 Rule = Literal["uncertain", "easy", "classifier", "random", "check"]
 RULES: tuple[Rule, ...] = ("uncertain", "easy", "classifier", "random", "check")
 # Harder examples are offered to a person who was right on so many of their last ten; there are so many stages.
 _RIGHT, _OF, _STAGES = 8, 10, 5
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What a person did: an answer with what it replaced, or None for a skipped example."""
-
-    example: int
-    label: Any = None
-    before: Any = None
-    time: str = ""
 
 
 def information(result: FitResults, person: str, *, is_expert: bool) -> Floats:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 from zlib import crc32
@@ -16,21 +15,16 @@ from zlib import crc32
 import numpy as np
 from sklearn.base import clone
 
-from crowdwise._arrays import Bools, Positions
+from crowdwise._arrays import Positions
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
-from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.formats._write import write_labels
-from crowdwise.labels._align import as_labels
-from crowdwise.labels._encode import encode_declared, find_ids, shown
-from crowdwise.labels._frames import index_of, make_frame
+from crowdwise.exceptions import CrowdWarning, DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.fit_results import FitResults, results_of
-from crowdwise.session.journal import Journal
+from crowdwise.session.answers import Answers, first_labels, name_of
 from crowdwise.session.offer import (
     RULES,
-    Answered,
     Rule,
     change_probability,
     classifier_margin,
@@ -38,10 +32,9 @@ from crowdwise.session.offer import (
     information,
     stage,
 )
-from crowdwise.truths.check import share_interval
 
 
-class Session:
+class Session(Answers):
     """Labels that grow while people answer, and a model of all of them after every answer.
 
     A teacher chooses meaningful examples, easy ones first if wanted; the students are the people and the model. An
@@ -101,128 +94,24 @@ class Session:
         self.overlap = check_number("overlap", overlap, high=1.0)
         if model is not None and X is None:
             raise ValueError("a model learns from features: give X, or leave out model.")
-        crowd = _first_labels(labels, X, texts, classes)
-        self.labels = replace(crowd, truth=None)
+        super().__init__(first_labels(labels, X, texts, classes), experts)
         self.X, self.model, self.texts = X, model, texts
-        self.experts = frozenset(experts)
         self.settings: dict[str, Any] = {}
-        self._done: dict[str, list[Answered]] = {}
-        self._given_truth = np.full(len(crowd), -1) if crowd.truth is None else crowd.truth
-        self._truth = np.array(self._given_truth)
         self._seed = random_state
-        self._lock = threading.RLock()
-        self._version, self._fitted_version = 0, -1
+        self._fitted_version = -1
         self._fitted: Any = None
         self._interim: tuple[int, FitResults | None] = (-1, None)
-        if hasattr(model, "results_") and len(model.results_.consensus) == len(crowd):
+        if hasattr(model, "results_") and len(model.results_.consensus) == len(self.labels):
             self.settings = _chosen(model, model)
             self._keep(model, 0)
         self._worker: threading.Thread | None = None
-        self._journal = None if journal is None else Journal(journal)
-        for entry in [] if self._journal is None else list(self._journal.entries):
-            self._apply(**entry)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        if journal is not None:
+            self._go_on_from(journal)
 
     def close(self) -> None:
         """Wait for the model and let go of the journal."""
         self.wait()
-        if self._journal is not None:
-            self._journal.close()
-
-    # ------------------------------------------------------------------ what people do
-
-    def answer(self, example: Any, person: str, label: Any) -> None:
-        """A person's answer; another one for the same example takes its place.
-
-        Parameters
-        ----------
-        example : object
-            Its id.
-        person : str
-            Who answers.
-        label : object
-            One of the classes.
-        """
-        self.position_of(example)
-        self.code_of(label)
-        self._do({"do": "answer", "example": example, "person": _name(person), "label": label})
-
-    def skip(self, example: Any, person: str) -> None:
-        """A person does not answer an example, which is not offered to them again.
-
-        Parameters
-        ----------
-        example : object
-            Its id.
-        person : str
-            Who skips it.
-        """
-        self.position_of(example)
-        self._do({"do": "skip", "example": example, "person": _name(person)})
-
-    def undo(self, person: str) -> Any:
-        """Take back the last thing that a person did.
-
-        Parameters
-        ----------
-        person : str
-            Who.
-
-        Returns
-        -------
-        example : object
-            The id of the example.
-        """
-        with self._lock:
-            if not self._done.get(_name(person)):
-                raise DataError(f"{person} has done nothing that could be undone.")
-            example = self.labels.examples[self._done[person][-1].example]
-            self._do({"do": "undo", "person": person})
-        return example.item() if isinstance(example, np.generic) else example
-
-    def _do(self, entry: dict[str, Any]) -> None:
-        """Write into the journal, then count."""
-        with self._lock:
-            entry = entry | {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
-            if self._journal is not None:
-                self._journal.add(entry)
-            self._apply(**entry)
-
-    def _apply(self, do: str, person: str, example: Any = None, label: Any = None, time: str = "") -> None:
-        done = self._done.setdefault(person, [])
-        if do == "undo":
-            last = done.pop()
-            self._set(last.example, person, last.before if last.label is not None else _SAME)
-        elif do == "skip":
-            done.append(Answered(self.position_of(example), time=time))
-        else:
-            row = self.position_of(example)
-            done.append(Answered(row, label, self._set(row, person, label), time))
-
-    def _set(self, row: int, person: str, label: Any) -> Any:
-        """Give a label, or take one away (None); what was there before."""
-        if label is _SAME:
-            return None
-        example, labels = self.labels.examples[row], self.labels
-        who = encode_declared(np.array([person], dtype=object), labels.annotators)[0]
-        assert labels.classes is not None
-        begin, end = labels.indptr[row], labels.indptr[row + 1]
-        at = begin + np.flatnonzero(labels.annotator_index[begin:end] == who)
-        before = labels.classes[labels.values[at[0]]] if len(at) else None
-        if before is not None:
-            labels = labels.without(example=example, annotator=person)
-        if label is not None:
-            labels = labels.append(example=example, annotator=person, label=label, new=True)
-        if person in self.experts:
-            self._truth[row] = self._given_truth[row] if label is None else self.code_of(label)
-        self.labels = labels
-        self._version += 1
-        return before
+        super().close()
 
     # ------------------------------------------------------------------ results
 
@@ -270,11 +159,6 @@ class Session:
         with self._lock:
             self.settings, self._fitted = {}, None
             self._version += 1
-
-    @property
-    def version(self) -> int:
-        """A number that rises when something changes."""
-        return self._version
 
     @property
     def is_slow(self) -> bool:
@@ -409,17 +293,17 @@ class Session:
         check_choice("rule", rule, RULES)
         rates = {"check": check_number("check", check, high=1.0), "overlap": self.overlap}
         with self._lock:
-            done, is_known = self._done.get(_name(person), []), self._truth >= 0
+            done, is_known = self._done.get(name_of(person), []), self._truth >= 0
             left = self._left(person)
             order = self._order(person, rule)
             shared = self.labels.labels_per_example > 0
             offered: list[Any] = []
             for turn in range(len(done), len(done) + n):
-                wanted = [is_known & left] if rule == "check" or _is_turn(turn, rates["check"]) else []
+                pools = [is_known & left] if rule == "check" or _is_turn(turn, rates["check"]) else []
                 if rule != "check":
-                    wanted += [shared & left] if _is_turn(turn, rates["overlap"]) else []
-                    wanted.append(left)
-                pick = next((order[part[order]][0] for part in wanted if part.any()), None)
+                    pools += [shared & left] if _is_turn(turn, rates["overlap"]) else []
+                    pools.append(left)
+                pick = next((order[pool[order]][0] for pool in pools if pool.any()), None)
                 if pick is None:
                     break
                 left[pick] = False
@@ -442,27 +326,6 @@ class Session:
         confusion = result.fitted.answers.crowd[:, : result.proba.shape[1]]
         return float(change_probability(result.proba, confusion).mean())
 
-    def n_left(self, person: str) -> int:
-        """How many examples can still be offered to a person.
-
-        Parameters
-        ----------
-        person : str
-            Who.
-
-        Returns
-        -------
-        n_left : int
-        """
-        with self._lock:
-            return int(self._left(person).sum())
-
-    def _left(self, person: str) -> Bools:
-        """What a person has neither answered nor skipped; of experts, who need no check, without known answers."""
-        left = ~self._answered(person)
-        left[[one.example for one in self._done.get(person, [])]] = False
-        return left & (self._truth < 0) if person in self.experts else left
-
     def _order(self, person: str, rule: Rule) -> Positions:
         """All examples in the order in which they are offered; ties at random."""
         if rule == "classifier" and self.model is None:
@@ -482,74 +345,6 @@ class Session:
             score = classifier_margin(result)
         return np.lexsort((rank, np.round(score, 9)))
 
-    def _answered(self, person: str) -> Bools:
-        labels = self.labels
-        who = encode_declared(np.array([person], dtype=object), labels.annotators)[0]
-        mask = np.zeros(len(labels), dtype=bool)
-        if who >= 0:
-            mask[labels.example_index[labels.annotator_index == who]] = True
-        return mask
-
-    # ------------------------------------------------------------------ what is known about people
-
-    @property
-    def people(self) -> list[str]:
-        """Who has answered or skipped something here."""
-        return [person for person, done in self._done.items() if done]
-
-    def done_by(self, person: str) -> tuple[Answered, ...]:
-        """What a person did, in its order.
-
-        Parameters
-        ----------
-        person : str
-            Who.
-
-        Returns
-        -------
-        done : tuple of Answered
-            `example` is a position; `label` is None for a skipped example.
-        """
-        return tuple(self._done.get(person, ()))
-
-    def known_answer(self, example: Any) -> Any:
-        """The known answer of an example; None if there is none.
-
-        Parameters
-        ----------
-        example : object
-            Its id.
-
-        Returns
-        -------
-        label : object or None
-        """
-        code = self._truth[self.position_of(example)]
-        assert self.labels.classes is not None
-        return None if code < 0 else self.labels.classes[code : code + 1].tolist()[0]
-
-    def checked(self, person: str) -> dict[str, Any]:
-        """How good a person is on examples whose answer an expert gave.
-
-        Parameters
-        ----------
-        person : str
-            Who.
-
-        Returns
-        -------
-        facts : dict
-            "answers", "checked", "right", and "accuracy" with "low" and "high", None without any.
-        """
-        answers = {one.example: one.label for one in self._done.get(person, []) if one.label is not None}
-        both = [row for row in answers if self._truth[row] >= 0]
-        right = sum(int(self._truth[row]) == self.code_of(answers[row]) for row in both)
-        facts: dict[str, Any] = {"answers": len(answers), "checked": len(both), "right": right}
-        if not both:
-            return facts | {"accuracy": None, "low": None, "high": None}
-        low, high = share_interval(right / len(both), len(both))
-        return facts | {"accuracy": right / len(both), "low": float(low), "high": float(high)}
-
     def widget(self) -> Any:
         """The session inside a notebook: sliders and the label seat; needs the extra ``widget``.
 
@@ -560,67 +355,6 @@ class Session:
         # By its name: the studio stands on the session, and is asked for by those who have the extra.
         return import_module("crowdwise.studio.widget").make_widget(self)
 
-    def to_frame(self) -> Any:
-        """All labels, a row each.
-
-        Returns
-        -------
-        frame : pandas.DataFrame or polars.DataFrame
-            With the columns "example", "annotator" and "label".
-        """
-        return make_frame(self.labels.to_table(), self.labels.frame_library)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all labels to a CSV file with the columns example, annotator and label.
-
-        Parameters
-        ----------
-        path : str or path
-            Where it goes. Names that a spreadsheet would take for formulas have an apostrophe before them.
-        """
-        write_labels(self.labels, path)
-
-    def position_of(self, example: Any) -> int:
-        """The position of an example, from 0.
-
-        Parameters
-        ----------
-        example : object
-            Its id.
-
-        Returns
-        -------
-        position : int
-        """
-        row = int(find_ids(np.array([example], dtype=object), self.labels.examples)[0])
-        if row < 0:
-            raise LabelError(
-                f"example {shown(example)} is not among those of the session (such as "
-                f"{self.labels.examples[:3].tolist()})."
-            )
-        return row
-
-    def code_of(self, label: Any) -> int:
-        """The position of a class among all classes, from 0.
-
-        Parameters
-        ----------
-        label : object
-            One of the classes.
-
-        Returns
-        -------
-        code : int
-        """
-        assert self.labels.classes is not None
-        code = int(encode_declared(np.array([label], dtype=object), self.labels.classes)[0])
-        if code < 0:
-            raise LabelError(f"label must be one of the classes {self.labels.classes.tolist()}; got {label!r}.")
-        return code
-
-
-_SAME = object()
-
 
 @contextmanager
 def _quiet() -> Iterator[None]:
@@ -628,12 +362,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)
         yield
-
-
-def _name(person: Any) -> str:
-    if not isinstance(person, str) or not person:
-        raise ValueError(f"person must be a name, a text that is not empty; got {person!r}.")
-    return person
 
 
 def _is_turn(turn: int, share: float) -> bool:
@@ -648,26 +376,9 @@ def _named(model: Any, values: Mapping[str, float]) -> dict[str, Any]:
     return listed | {name: value for name, value in values.items() if name in parameters}
 
 
-def _chosen(given: Any, fitted: Any) -> dict[str, Any]:
+def _chosen(model: Any, fitted: Any) -> dict[str, Any]:
     """The settings that a fit chose by itself, to be used from then on."""
-    found = {name: getattr(fitted, f"{name}_", None) for name in ("steepness", "l2")}
-    chosen = _named(given, {name: float(value) for name, value in found.items() if value is not None})
-    parameters = given.get_params(deep=False)
+    values = {name: getattr(fitted, f"{name}_", None) for name in ("steepness", "l2")}
+    chosen = _named(model, {name: float(value) for name, value in values.items() if value is not None})
+    parameters = model.get_params(deep=False)
     return {name: value for name, value in chosen.items() if parameters[name] != value}
-
-
-def _first_labels(labels: Any, X: Any, texts: Any, classes: Sequence[Any] | None) -> CrowdLabels:
-    if labels is not None:
-        crowd = as_labels(labels)
-        return crowd if classes is None else crowd._with_classes(np.asarray(classes))
-    if X is None and texts is None:
-        raise ValueError("a session needs examples: give labels, X or texts.")
-    if classes is None or len(classes) < 2:
-        raise ValueError("a session without labels needs classes, two at least: classes=[...].")
-    if isinstance(texts, Mapping):
-        ids: Any = list(texts)
-    else:
-        ids = index_of(X) if X is not None else None
-        ids = np.arange(len(texts) if X is None else X.shape[0]) if ids is None else ids
-    nothing: dict[str, Any] = {name: np.zeros(0, dtype=object) for name in ("example", "annotator", "label")}
-    return CrowdLabels.from_table(nothing, examples=ids, classes=list(classes))

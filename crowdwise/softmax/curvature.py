@@ -14,7 +14,7 @@ from crowdwise.softmax.descent import Solve
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000
 # Curvature is made of so many rows as a first guess: some for every column, more if that is soon done.
-_ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 10_000, 2**30
+_ROWS_PER_COLUMN, _MULTIPLICATIONS = 8, 2**30
 # No class of a row is taken to be surer: rows would add nothing to the curvature, and they do once others change.
 _DOUBT = 0.02
 # Entries that are multiplied at a time: of matrices, and of rows that stay in the cache.
@@ -28,8 +28,8 @@ def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
     """
     n_models, n = shape[1], len(factor)
     if factor.ndim == 1:
-        each = np.repeat(np.square(factor), shape[2])
-        return lambda slope: slope / each
+        diagonal = np.repeat(np.square(factor), shape[2])
+        return lambda slope: slope / diagonal
 
     def solve(slope: Floats) -> Floats:
         columns = slope.reshape(n_models, n, -1).transpose(1, 0, 2).reshape(n, -1)
@@ -39,14 +39,14 @@ def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
     return solve
 
 
-def factored(bends: Floats, l2: float, n_columns: int) -> Floats:
+def factored(hessian: Floats, l2: float, n_columns: int) -> Floats:
     """A triangle whose square is a curvature and a penalty on all but the last column, or the root of a diagonal."""
-    bends, n_intercepts = bends.copy(), len(bends) // n_columns
-    if bends.ndim == 1:
-        bends[:-n_intercepts] += l2
-        return np.sqrt(bends)
-    bends.reshape(-1)[:: len(bends) + 1][:-n_intercepts] += l2
-    return np.asarray(linalg.cholesky(bends, lower=True, overwrite_a=True, check_finite=False))
+    hessian, n_intercepts = hessian.copy(), len(hessian) // n_columns
+    if hessian.ndim == 1:
+        hessian[:-n_intercepts] += l2
+        return np.sqrt(hessian)
+    hessian.reshape(-1)[:: len(hessian) + 1][:-n_intercepts] += l2
+    return np.asarray(linalg.cholesky(hessian, lower=True, overwrite_a=True, check_finite=False))
 
 
 def curvature(rows: Any, weight: Floats, theta: Floats, *, fit_intercept: bool) -> Floats:
@@ -58,45 +58,44 @@ def curvature(rows: Any, weight: Floats, theta: Floats, *, fit_intercept: bool) 
     """
     n_rows, n_columns, n_outputs = len(weight), len(theta), theta.shape[2]
     count = weight.sum()  # a row that counts twice is two rows
-    together = n_columns * n_outputs <= min(_EXACT_COLUMNS, count // _ROWS_PER_COLUMN)
-    n = n_columns * n_outputs if together else n_columns
-    enough = max(_ROWS_PER_COLUMN * n, min(_MOST_ROWS, _MULTIPLICATIONS // (n * n)))
+    joint_outputs = n_columns * n_outputs <= min(_EXACT_COLUMNS, count // _ROWS_PER_COLUMN)
+    n = n_columns * n_outputs if joint_outputs else n_columns
+    enough = max(_ROWS_PER_COLUMN * n, _MULTIPLICATIONS // (n * n))
     step = max(1, n_rows // enough)
-    some = slice(None) if step == 1 else np.arange(0, n_rows, step)  # all rows need not be copied
-    x, share = rows[some], weight[some] * (count / max(weight[some].sum(), np.finfo(np.float64).tiny))
+    every = slice(None) if step == 1 else np.arange(0, n_rows, step)  # all rows need not be copied
+    x, share = rows[every], weight[every] * (count / max(weight[every].sum(), np.finfo(np.float64).tiny))
     proba = _proba(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     if n_columns > _EXACT_COLUMNS:
         squares = x.multiply(x) if sparse.issparse(x) else x * x
-        bends = diagonal = np.append(np.asarray(squares.T @ (share * _spread(proba))).ravel(), share.sum())
-    elif together and n_outputs > 1:
-        bends = _of_outputs(x, share, proba)
-        diagonal = bends.reshape(-1)[:: n + 1]
+        hessian = np.append(np.asarray(squares.T @ (share * _spread(proba))).ravel(), share.sum())
+    elif joint_outputs and n_outputs > 1:
+        hessian = _of_outputs(x, share, proba)
     else:
-        bends = _of_columns(x, share * _spread(proba))
-        diagonal = bends.reshape(-1)[:: n + 1]
-    if not fit_intercept and bends.ndim == 2:
+        hessian = _of_columns(x, share * _spread(proba))
+    diagonal = hessian if hessian.ndim == 1 else hessian.reshape(-1)[:: n + 1]
+    if not fit_intercept and hessian.ndim == 2:
         of_intercept = slice(n - n // n_columns, n)
-        bends[of_intercept], bends[:, of_intercept] = 0.0, 0.0
+        hessian[of_intercept], hessian[:, of_intercept] = 0.0, 0.0
         diagonal[of_intercept] = 1.0
     # Directions without data or penalty would have none; they stay where they are.
     diagonal += max(float(np.max(diagonal, initial=0.0)) * 1e-10, np.finfo(np.float64).tiny)
-    return bends
+    return hessian
 
 
 def _of_columns(x: Any, share: Floats) -> Floats:
     """Weighted sums of products of all pairs of columns, the last being ones."""
     n_columns = x.shape[1] + 1
-    bends = np.zeros((n_columns, n_columns))
+    hessian = np.zeros((n_columns, n_columns))
     if sparse.issparse(x):
-        bends[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
+        hessian[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
     else:
         root, step = np.sqrt(share)[:, np.newaxis], max(n_columns, _CACHED_ENTRIES // n_columns)
         for start in range(0, len(x), step):
             rooted = x[start : start + step] * root[start : start + step]
-            bends[:-1, :-1] += rooted.T @ rooted
-    bends[-1, :-1] = bends[:-1, -1] = np.asarray(x.T @ share).ravel()
-    bends[-1, -1] = share.sum()
-    return bends
+            hessian[:-1, :-1] += rooted.T @ rooted
+    hessian[-1, :-1] = hessian[:-1, -1] = np.asarray(x.T @ share).ravel()
+    hessian[-1, -1] = share.sum()
+    return hessian
 
 
 def _of_outputs(x: Any, share: Floats, proba: Floats) -> Floats:
@@ -106,18 +105,18 @@ def _of_outputs(x: Any, share: Floats, proba: Floats) -> Floats:
     """
     n_columns, n_outputs = x.shape[1] + 1, proba.shape[1]
     n = n_columns * n_outputs
-    bends, step = np.zeros((n, n)), max(1, _BLOCK_ENTRIES // n)
+    hessian, step = np.zeros((n, n)), max(1, _BLOCK_ENTRIES // n)
     for start in range(0, len(share), step):
-        some = slice(start, start + step)
-        part = x[some].toarray() if sparse.issparse(x) else x[some]
-        part = np.column_stack([part, np.ones(len(part))]) * np.sqrt(share[some])[:, np.newaxis]
-        spread = (part[:, :, np.newaxis] * proba[some, np.newaxis]).reshape(-1, n)
-        bends -= spread.T @ spread
-    pairs = bends.reshape(n_columns, n_outputs, n_columns, n_outputs)
+        block = slice(start, start + step)
+        part = x[block].toarray() if sparse.issparse(x) else x[block]
+        part = np.column_stack([part, np.ones(len(part))]) * np.sqrt(share[block])[:, np.newaxis]
+        spread = (part[:, :, np.newaxis] * proba[block, np.newaxis]).reshape(-1, n)
+        hessian -= spread.T @ spread
+    pairs = hessian.reshape(n_columns, n_outputs, n_columns, n_outputs)
     for k in range(n_outputs):
         pairs[:, k, :, k] += _of_columns(x, share * proba[:, k])
     pairs += (_DOUBT / n_outputs * _of_columns(x, share))[:, np.newaxis, :, np.newaxis]
-    return bends
+    return hessian
 
 
 def _proba(scores: Floats) -> Floats:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,6 @@ class Point:
     theta: Floats  # (n_problems, n): the point
     value: Floats  # (n_problems,): the losses there
     slope: Floats  # (n_problems, n): their slopes
-    found: Any = None  # anything else that was found there
 
 
 @dataclass
@@ -42,31 +40,31 @@ class Memory:
     size: int = 6  # how many steps are kept
     _steps: deque[tuple[Floats, Floats, Floats, Floats]] = field(default_factory=deque, init=False)
 
-    def add(self, step: Floats, bend: Floats, solve: Solve) -> None:
+    def add(self, step: Floats, slope_change: Floats, solve: Solve) -> None:
         """Keep a step of those problems whose loss is curved upwards along it."""
-        curved = dot(step, bend)
-        usable = curved > 1e-10 * np.sqrt(dot(step, step) * dot(bend, bend))
+        curved = dot(step, slope_change)
+        usable = curved > 1e-10 * np.sqrt(dot(step, step) * dot(slope_change, slope_change))
         if not usable.any():
             return
         inverse = np.divide(1.0, curved, out=np.zeros_like(curved), where=usable)
         # How far the bound of the curvature is off along this step.
-        scale = np.divide(curved, dot(bend, solve(bend)), out=np.ones_like(curved), where=usable)
-        self._steps.append((step, bend, inverse, scale))
+        scale = np.divide(curved, dot(slope_change, solve(slope_change)), out=np.ones_like(curved), where=usable)
+        self._steps.append((step, slope_change, inverse, scale))
         if len(self._steps) > self.size:
             self._steps.popleft()
 
     def direction(self, slope: Floats, solve: Solve) -> Floats:
         """Where to go: minus the slope times the inverse of the curvature, as far as it is known (two loops)."""
         rest, shares = -slope, []
-        for step, bend, inverse, _ in reversed(self._steps):
+        for step, slope_change, inverse, _ in reversed(self._steps):
             share = inverse * dot(step, rest)
-            rest -= per_problem(share) * bend
+            rest -= per_problem(share) * slope_change
             shares.append(share)
         rest = solve(rest)
         if self._steps:
             rest *= per_problem(self._steps[-1][3])
-        for (step, bend, inverse, _), share in zip(self._steps, reversed(shares), strict=True):
-            rest += per_problem(share - inverse * dot(bend, rest)) * step
+        for (step, slope_change, inverse, _), share in zip(self._steps, reversed(shares), strict=True):
+            rest += per_problem(share - inverse * dot(slope_change, rest)) * step
         return rest
 
     def clear(self) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Floats
-from crowdwise.rows.features import Rows, RowSpace, distant_offset, mean_variance, row_space
+from crowdwise.rows.features import Rows, RowSpace, is_far, mean_variance, row_space
 
-# Features that differ by less or by more are brought to size one first: beside them, the intercept and the tolerance of
-# the solver would be of another size, and far beyond, squares overflow or vanish.
-_SMALLEST, _LARGEST = 1e-3, 1e3
+# Features whose largest value is further from one, up or down, are brought to size one first: beside them, the
+# intercept and the tolerance of the solver would be of another size, and far beyond, squares overflow or vanish.
+_LARGEST = 1e3
 # Units are no smaller or larger: coefficients of the features as they came have to be finite, and so have features in
 # their unit. Features far below are next to nothing.
-_SMALLEST_UNIT, _LARGEST_UNIT = 2.0**-1000, 2.0**1000
+_LARGEST_UNIT = 2.0**1000
 _FINITE = np.finfo(np.float64).min, np.finfo(np.float64).max
 # No penalty is taken to be larger: coefficients are zero with it.
 _LARGEST_PENALTY = 1e200
@@ -68,8 +68,8 @@ class LogisticFeatures:
 
     def spread(self) -> Floats:
         """The size of every feature in its unit."""
-        some = self.rows.X[:101]
-        return np.ones(some.shape[1]) if sparse.issparse(some) else np.abs(some - self.rows.shift).max(axis=0)
+        sample = self.rows.X[:101]
+        return np.ones(sample.shape[1]) if sparse.issparse(sample) else np.abs(sample - self.rows.shift).max(axis=0)
 
 
 def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Floats, Floats, Floats | None]:
@@ -81,7 +81,7 @@ def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Flo
     with np.errstate(over="ignore"):
         coef = np.clip(theta[:-1] / unit, *_FINITE)
     intercept, shift = theta[-1], shift * unit
-    if distant_offset(shift, spread * unit) is None:
+    if not is_far(shift, spread * unit):
         return coef, intercept - shift @ coef, None
     return coef, intercept, shift
 
@@ -96,7 +96,7 @@ def _unit(rows: Rows) -> float:
         ends = np.stack([rows.X.min(axis=0), rows.X.max(axis=0)]).astype(np.float64)
         with np.errstate(over="ignore"):
             largest = float(np.abs(ends - rows.shift).max(initial=0.0))
-    if largest == 0 or _SMALLEST < largest < _LARGEST:
+    if largest == 0 or 1 / _LARGEST < largest < _LARGEST:
         return 1.0
-    largest = min(max(largest, _SMALLEST_UNIT), _LARGEST_UNIT)
+    largest = min(max(largest, 1 / _LARGEST_UNIT), _LARGEST_UNIT)
     return float(2.0 ** np.round(np.log2(largest)))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise._arrays import Codes, Floats
+from crowdwise._arrays import ROUNDING, Codes, Floats
 from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 from crowdwise.softmax.curvature import curvature, factored, solver
@@ -49,8 +49,8 @@ class SoftmaxRows:
         n_rows = len(chunk)
         step = n_rows if sparse.issparse(chunk.X) else max(64, _BLOCK_BYTES // (8 * max(self.n_features, 1)))
         for start in range(0, n_rows, max(step, 1)):
-            at = slice(start, min(start + step, n_rows))
-            yield at, self.read(chunk.X[at])
+            block = slice(start, min(start + step, n_rows))
+            yield block, self.read(chunk.X[block])
 
     def read(self, X: Any) -> Any:
         """Features in the unit and around the shift of the coefficients."""
@@ -80,9 +80,9 @@ class SoftmaxRows:
         n_values = values.shape[1]
         sums = np.zeros((n_values * self.n_models, self.n_features + 1))
         for block, x in self.blocks(chunk):
-            own = self.at_fold(chunk, block)
-            spread = np.zeros((n_values, self.n_models * len(own)))
-            spread[:, own] = values[block].T
+            places = self.at_fold(chunk, block)
+            spread = np.zeros((n_values, self.n_models * len(places)))
+            spread[:, places] = values[block].T
             spread = spread.reshape(len(sums), -1)
             sums[:, :-1] += spread @ x
             sums[:, -1] += spread.sum(axis=1)
@@ -111,10 +111,10 @@ def outputs_of(of_classes: Floats) -> Floats:
 
 
 # Exponentials of scores beyond would overflow; the other class no longer counts beside such a one.
-_FAR = 700.0
+_LARGEST_SCORE = 700.0
 # Examples added at the mean of a model's rows, evenly of all classes: where all rows are of one class, intercepts stay
 # finite.
-_ADDED = 1.0
+_ADDED_EXAMPLES = 1.0
 
 
 @dataclass
@@ -212,7 +212,7 @@ class SoftmaxModels:
     def _total(self) -> Floats:
         """The weight of each model's rows; rounding leaves nothing where there is nothing."""
         total = self._of_models[-1, :, 0]
-        return np.where(total > 1e-12 * total.max(initial=0.0), total, 0.0)
+        return np.where(total > ROUNDING * total.max(initial=0.0), total, 0.0)
 
     def _normalisers(self, theta: Floats) -> tuple[Floats, Floats]:
         """The part of the losses that depends on coefficients and weights alone, and its slope: one pass."""
@@ -232,9 +232,9 @@ class SoftmaxModels:
                 scores += flat[:, -1:]
                 total, proba = normalisers(scores.reshape(n_outputs, n_models, -1))
                 if rows.n_folds:  # a model's own fold counts nothing for it
-                    own = rows.at_fold(chunk, block)
-                    total.reshape(-1)[own] = 0.0
-                    proba.reshape(n_outputs, -1)[:, own] = 0.0
+                    left_out = rows.at_fold(chunk, block)
+                    total.reshape(-1)[left_out] = 0.0
+                    proba.reshape(n_outputs, -1)[:, left_out] = 0.0
                 value += total @ weight[block]
                 proba *= weight[block]
                 away = proba.reshape(len(flat), -1)
@@ -259,27 +259,26 @@ def penalty(theta: Floats, middle: Floats, l2: float) -> tuple[Floats, Floats]:
     scores = np.einsum("pj,pjc->jc", middle, theta)
     log_middle = log_softmax(scores)
     n_classes = log_middle.shape[1]
-    value -= _ADDED / n_classes * log_middle.sum(axis=1)
-    residual = _ADDED * (np.exp(log_middle) - 1 / n_classes)
+    value -= _ADDED_EXAMPLES / n_classes * log_middle.sum(axis=1)
+    residual = _ADDED_EXAMPLES * (np.exp(log_middle) - 1 / n_classes)
     slope += middle[:, :, np.newaxis] * (residual[:, 1:] if scores.shape[1] == 1 else residual)
     return value, slope
 
 
 def normalisers(scores: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the sums of exponentials, and probabilities of the outputs.
+    """Logarithms of the sums of exponentials, and probabilities of the outputs, which may overwrite the scores.
 
     Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
     if len(scores) == 1:
         return _of_two_classes(scores)
-    proba = np.empty_like(scores)
-    return shares_of_sum(scores, proba), proba
+    return shares_of_sum(scores), scores
 
 
 def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
     """The same with one exponential, from the scores of the second class."""
-    far = scores.max(initial=0.0) > _FAR
-    proba = np.exp(np.minimum(scores, _FAR) if far else scores)
+    far = scores.max(initial=0.0) > _LARGEST_SCORE
+    proba = np.exp(np.minimum(scores, _LARGEST_SCORE) if far else scores)
     total = proba[0] + 1
     proba /= total
     np.log(total, out=total)

@@ -14,7 +14,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.ridge.classifier import CrowdRidgeClassifierCV
 from crowdwise.runs.inputs import Inputs, PathLike
 from crowdwise.runs.models import Settings, estimator_of
-from crowdwise.runs.run import open_run
+from crowdwise.runs.saved_run import open_run
 from crowdwise.session import Session
 from crowdwise.studio._state import Studio
 

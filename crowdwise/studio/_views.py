@@ -19,13 +19,12 @@ from crowdwise.diagnosis import margins
 from crowdwise.exceptions import CrowdWarning, DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.paper.theory import EasyFirstPerceptron
+from crowdwise.reporting import agreement as agreement_section
 from crowdwise.reporting import annotators as annotators_section
 from crowdwise.reporting import consensus as consensus_section
-from crowdwise.reporting import pairs as pairs_section
-from crowdwise.reporting import settings as settings_section
 from crowdwise.reporting.examples import rows_of
 from crowdwise.reporting.fit import Fit, accuracy_of, estimate, named, plain
-from crowdwise.reporting.summarize import summary_of
+from crowdwise.reporting.summarize import how_it_was_made, summary_of
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.curve import Refit
 from crowdwise.studio._schema import Problem
@@ -241,7 +240,7 @@ def annotator(studio: Studio, name: str, steepness: Any, l2: Any, without: Any, 
 def pairs(studio: Studio) -> Answer:
     """Agreement of pairs of annotators."""
     labels = studio.session.labels
-    return {"pairs": studio.section("pairs", lambda: pairs_section.pairs(labels))}
+    return {"pairs": studio.section("pairs", lambda: agreement_section.pairs(labels))}
 
 
 def _margin(fit: Fit) -> Floats:
@@ -474,7 +473,7 @@ def export(studio: Studio, format: str) -> tuple[str, str, bytes]:
 def model(studio: Studio, steepness: Any, l2: Any, without: Any, seat: str) -> Answer:
     """What was learned, how good it is, and what was decided."""
     fit = studio.fit(Position(steepness, l2, without), seat)
-    settings = settings_section.data(fit)
+    settings = how_it_was_made(fit)
     quality = consensus_section.data(fit)
     known = quality["truth_check"]
     return {

@@ -6,18 +6,15 @@ import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 from crowdwise.exceptions import DataError
-from crowdwise.tables._block import N_ROWS, Block, no_header
-from crowdwise.tables._source import LONGEST, Source, line_blocks
+from crowdwise.tables._source import FIRST_ROWS, LONGEST, N_ROWS, Block, Source, line_blocks
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 # A first line of spreadsheets that names the delimiter and is not a part of the table.
 _DECLARED, _DECLARATION = re.compile(r'sep=([^\w\s"]|\t)'), ["sep=", ""]
-# A delimiter is guessed from so many rows.
-_N_GUESSED = 50
 
 
 def guess_delimiter(source: Source, encoding: str) -> str:
@@ -30,15 +27,15 @@ def guess_delimiter(source: Source, encoding: str) -> str:
     best, delimiter = (False, 1), ","
     for candidate in DELIMITERS:
         widths = _widths(lines, candidate)
-        if widths and widths[0] > 1 and (found := (len(set(widths)) == 1, widths[0])) > best:
-            best, delimiter = found, candidate
+        if widths and widths[0] > 1 and (shape := (len(set(widths)) == 1, widths[0])) > best:
+            best, delimiter = shape, candidate
     return delimiter
 
 
 def _widths(lines: Iterable[str], delimiter: str) -> list[int]:
     widths: list[int] = []
     with contextlib.suppress(csv.Error):  # found again, and reported, when the rows are read
-        widths.extend(len(row) for row in islice(csv.reader(lines, delimiter=delimiter), _N_GUESSED) if row)
+        widths.extend(len(row) for row in islice(csv.reader(lines, delimiter=delimiter), FIRST_ROWS) if row)
     return widths
 
 
@@ -52,8 +49,6 @@ class DelimitedRows:
         self._reader = csv.reader(lines, delimiter=delimiter, strict=True)
         self._rows = self._checked()
         self.header: list[str] = next(self._rows, [])
-        if not self.header:
-            raise no_header(source.name)
 
     def _checked(self) -> Iterator[list[str]]:
         """The header and then the rows, each as long as it; empty lines are passed over."""
@@ -69,7 +64,10 @@ class DelimitedRows:
                     yield row
                     width = len(row)
                 else:
-                    raise DataError(self._ragged(line, width, row))
+                    raise DataError(
+                        f"{self.source.name}, line {line}: expected {width} cells, as in the header, got {len(row)}. "
+                        "Is a delimiter missing, or one too many, or not in quotes?"
+                    )
                 line = self._reader.line_num + 1
         except csv.Error as error:
             raise DataError(self._broken(line, str(error))) from None
@@ -83,13 +81,8 @@ class DelimitedRows:
             cells = list(chain.from_iterable(islice(self._rows, N_ROWS)))
             if not cells:
                 return
-            yield Block([cells[i::width] for i in range(width)], _Lines(cells, width, first, tuple(self._empty)))
-
-    def _ragged(self, line: int, width: int, row: list[str]) -> str:
-        return (
-            f"{self.source.name}, line {line}: expected {width} cells, as in the header, got {len(row)}. "
-            "Is a delimiter missing, or one too many, or not in quotes?"
-        )
+            line_of = partial(_line_of, cells, width, first, tuple(self._empty))
+            yield Block([cells[i::width] for i in range(width)], line_of)
 
     def _broken(self, line: int, error: str) -> str:
         if "end of data" in error:
@@ -105,21 +98,10 @@ class DelimitedRows:
         )
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """From the position of a row in a block to the line that it begins on; needed for messages only."""
-
-    cells: Sequence[str]
-    width: int
-    first: int
-    empty: Sequence[int]
-
-    def __call__(self, i: int) -> int:
-        line = self.first + i + sum(map(_line_ends, self.cells[: i * self.width]))
-        for empty in self.empty:
-            line += empty <= line
-        return line
-
-
-def _line_ends(cell: str) -> int:
-    return cell.count("\n") + cell.count("\r") - cell.count("\r\n")
+def _line_of(cells: Sequence[str], width: int, first: int, empty_lines: Sequence[int], i: int) -> int:
+    """The line that a row of a block begins on, from its position; needed for messages only."""
+    ends = (cell.count("\n") + cell.count("\r") - cell.count("\r\n") for cell in cells[: i * width])
+    line = first + i + sum(ends)
+    for empty in empty_lines:
+        line += empty <= line
+    return line

@@ -8,14 +8,11 @@ from itertools import chain, islice
 from typing import Any
 
 from crowdwise.exceptions import DataError
-from crowdwise.tables._block import N_ROWS, Block, no_header
-from crowdwise.tables._source import Source, decoded, encoding_of, line_blocks
+from crowdwise.tables._source import FIRST_ROWS, N_ROWS, Block, Source, decoded, encoding_of, line_blocks
 
 Record = dict[str, Any]
 # A record with its place in words, such as "tasks.json, record 3".
 Placed = tuple[str, Record]
-# Names of columns are collected from so many records.
-_N_NAMED = 1000
 
 
 def as_text(value: Any) -> str:
@@ -67,19 +64,17 @@ def _constant(name: str) -> Any:
 def json_records(source: Source, encoding: str | None = None) -> Iterator[tuple[int, Record]]:
     """The records of JSON Lines, or of a JSON document that is a list, each with its line or number."""
     encoding = encoding or encoding_of(source.head)
-    whole = is_document(source, encoding)
-    for number, record in _document_values(source, encoding) if whole else _line_values(source, encoding):
+    values: Iterator[tuple[int, Any]] = _line_values(source, encoding)
+    if whole := is_document(source, encoding):
+        document = parse_document(source, encoding)
+        values = enumerate(document if isinstance(document, list) else [document], start=1)
+    for number, record in values:
         if not isinstance(record, dict):
             raise DataError(
                 f"{source.name}, {'record' if whole else 'line'} {number}: a record with names and values was "
                 f"expected, {{...}}; got {as_text(record)[:40]}."
             )
         yield number, record
-
-
-def _document_values(source: Source, encoding: str) -> Iterator[tuple[int, Any]]:
-    document = parse_document(source, encoding)
-    return enumerate(document if isinstance(document, list) else [document], start=1)
 
 
 def _line_values(source: Source, encoding: str) -> Iterator[tuple[int, Any]]:
@@ -112,15 +107,14 @@ def is_document(source: Source, encoding: str) -> bool:
 
 
 def _is_one_line(source: Source, encoding: str) -> bool:
-    lines = 0  # that hold something, up to here
-    inside = False  # such a line
-    for text in decoded(source, encoding):
-        for i, part in enumerate(text.split("\n")):
-            inside = inside and i == 0
-            if not inside and part.strip():
-                lines, inside = lines + 1, True
-            if lines > 1:
-                return False
+    in_first = True
+    for number, text in enumerate(decoded(source, encoding)):
+        rest = text if number else text.lstrip()
+        if in_first:
+            _, end, rest = rest.partition("\n")
+            in_first = not end
+        if rest.strip():
+            return False
     return True
 
 
@@ -129,9 +123,7 @@ class JsonRows:
 
     def __init__(self, source: Source, encoding: str | None) -> None:
         self.source, self._records = source, json_records(source, encoding)
-        self._first = list(islice(self._records, _N_NAMED))
-        if not self._first:
-            raise no_header(source.name)
+        self._first = list(islice(self._records, FIRST_ROWS))
         self.header = list(dict.fromkeys(name for _, record in self._first for name in record))
 
     def blocks(self) -> Iterator[Block]:
@@ -142,7 +134,7 @@ class JsonRows:
                 if not record.keys() <= known:
                     raise DataError(
                         f"{self.source.name}, line {line}: the names {sorted(record.keys() - known)} do not occur in "
-                        f"the first {_N_NAMED:,} records. Give all records the same names."
+                        f"the first {FIRST_ROWS:,} records. Give all records the same names."
                     )
             columns = [[as_text(record.get(name)) for _, record in rows] for name in self.header]
             yield Block(columns, [line for line, _ in rows].__getitem__)

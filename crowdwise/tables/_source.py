@@ -13,7 +13,7 @@ import sys
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -23,15 +23,16 @@ from typing import BinaryIO
 from crowdwise._files import Unchanged
 from crowdwise.exceptions import DataError, MissingDataError
 
-# So much is read at a time, and looked at to guess what a file is.
+# Bytes that are read at a time; the first of them are looked at to guess what a file is.
 _CHUNK = 2**20
-_HEAD = 2**16
 # Beyond so many bytes, a document that is read as a whole may not be this many times larger than its compressed file.
 _LARGE = 2**28
 _LARGEST_RATIO = 200
 _GZIP, ZIP, _OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 # No line and no cell may be longer: a quote that is not closed, or a file that is no table, would fill the memory.
 LONGEST = 2**24
+# Rows of a block, and rows from which delimiters and the names of columns are guessed.
+N_ROWS, FIRST_ROWS = 2**15, 1000
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -80,18 +81,13 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first bytes."""
-        whole = b""
-        for chunk in self.chunks(_HEAD):
-            whole += chunk
-            if len(whole) >= _HEAD:
-                break
-        return whole
+        return next(self.chunks(), b"")
 
     @property
     def is_spreadsheet(self) -> bool:
         """Whether this is a file of Excel or LibreOffice."""
         named = self.suffix in (".xlsx", ".xlsm", ".ods")
-        in_archive = named or any(mark in self.head for mark in (b"xl/", b"opendocument.spreadsheet"))
+        in_archive = named or any(mark in self.head for mark in (b"xl/work", b"opendocument.spreadsheet"))
         return self.head.startswith(_OLD_EXCEL) or (self.head.startswith(ZIP) and in_archive)
 
     def read(self) -> bytes:
@@ -107,14 +103,14 @@ class Source:
             chunks.append(chunk)
         return b"".join(chunks)
 
-    def chunks(self, size: int = _CHUNK) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         """The bytes, some at a time."""
         with self.open() as raw:
             compressed = raw.read(2) == _GZIP
             raw.seek(0)
             file = gzip.GzipFile(fileobj=raw) if compressed else raw
             try:
-                while chunk := file.read(size):
+                while chunk := file.read(_CHUNK):
                     yield chunk
                 self.check_unchanged()
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -156,34 +152,27 @@ class Source:
     def _files(self) -> Unchanged:
         return Unchanged([self._on_disk])
 
-    @property
+    @cached_property
     def _on_disk(self) -> str:
-        return self._copy if self._reads_once else self.path
-
-    @cached_property
-    def _reads_once(self) -> bool:
-        """Whether the bytes are gone once they are read: standard input, or a pipe that has a name."""
-        return self.path == "-" or stat.S_ISFIFO(os.stat(self.path).st_mode)
-
-    @cached_property
-    def _copy(self) -> str:
-        """A file with what came in, which goes when this does: it may be read more than once."""
+        """The file; of what can be read only once (standard input, a named pipe) a copy, which goes when this does."""
+        if self.path != "-" and not stat.S_ISFIFO(os.stat(self.path).st_mode):
+            return self.path
+        if self.path == "-" and sys.stdin is None:
+            raise MissingDataError("standard input is closed; give a file.")
         handle, name = tempfile.mkstemp(prefix="crowdwise-")
         weakref.finalize(self, os.unlink, name)
-        with os.fdopen(handle, "wb") as kept, _incoming(self.path) as incoming:
-            shutil.copyfileobj(incoming, kept)
+        with os.fdopen(handle, "wb") as copy, contextlib.ExitStack() as opened:
+            incoming = sys.stdin.buffer if self.path == "-" else opened.enter_context(open(self.path, "rb"))
+            shutil.copyfileobj(incoming, copy)
         return name
 
 
-@contextlib.contextmanager
-def _incoming(path: str) -> Iterator[BinaryIO]:
-    if path != "-":
-        with open(path, "rb") as file:
-            yield file
-    elif sys.stdin is None:
-        raise MissingDataError("standard input is closed; give a file.")
-    else:
-        yield sys.stdin.buffer
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a table."""
+
+    columns: Sequence[Sequence[str]]  # one per column, all of the same length
+    line_of: Callable[[int], int]  # from the position of a row in the block to the line of the file that it begins on
 
 
 def encoding_of(head: bytes) -> str:

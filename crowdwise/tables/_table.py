@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from crowdwise._text import how_to_install, some_names
 from crowdwise.exceptions import BusyError, DataError, MissingExtraError
-from crowdwise.tables._block import Block, checked_header
 from crowdwise.tables._delimited import DELIMITERS, DelimitedRows, guess_delimiter
 from crowdwise.tables._json import JsonRows, as_text
-from crowdwise.tables._source import ZIP, Source, check_encoding, encoding_of
+from crowdwise.tables._source import N_ROWS, ZIP, Block, Source, check_encoding, encoding_of
 
+_MOST_COLUMNS = 50_000
 _PARQUET = b"PAR1"
 _FOREIGN = {ZIP: "a zip archive", b"\x93NUMPY": "a NumPy file", b"%PDF": "a PDF"}
-# A block of a Parquet file is larger than one of text: each is a search for its place in the file.
-_N_ROWS = 2**18
-
-
-class _Rows(Protocol):
-    header: list[str]
-
-    def blocks(self) -> Iterator[Block]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +40,7 @@ class Table:
     source: Source
     header: tuple[str, ...]
     notes: tuple[str, ...]
-    open_rows: Callable[[], _Rows]
+    open_rows: Callable[[], DelimitedRows | JsonRows | _ParquetRows]
 
     def blocks(self) -> Iterator[Block]:
         """All rows, some at a time and column by column: the fastest way to go through a large file."""
@@ -69,11 +62,11 @@ class Table:
 
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Whole columns, by default all of them."""
-        at = {name: self.position(name) for name in (self.header if names is None else names)}
-        columns: dict[str, list[str]] = {name: [] for name in at}
+        columns: dict[str, list[str]] = {name: [] for name in (self.header if names is None else names)}
+        places = [self.position(name) for name in columns]
         for block in self.blocks():
-            for name, i in at.items():
-                columns[name].extend(block.columns[i])
+            for column, place in zip(columns.values(), places, strict=True):
+                column.extend(block.columns[place])
         return columns
 
     def vectors(self, name: str) -> Any:
@@ -128,9 +121,9 @@ class _ParquetRows:
 
     def blocks(self) -> Iterator[Block]:
         """The rows."""
-        for start in range(0, self._n_rows, _N_ROWS):
+        for start in range(0, self._n_rows, N_ROWS):
             with self._reading():
-                frame = self._frame.slice(start, _N_ROWS).collect()
+                frame = self._frame.slice(start, N_ROWS).collect()
                 self._source.check_unchanged()  # polars opens the file again for every block
             yield Block(_ParquetCells(frame), range(start + 1, start + 1 + len(frame)).__getitem__)
 
@@ -211,11 +204,33 @@ def open_table(
     """
     source = path if isinstance(path, Source) else Source(os.fspath(path))
     open_rows, notes = _kind(source, encoding, delimiter)
-    header = checked_header(source.name, open_rows().header)
-    return Table(source, header, notes, open_rows)
+    return Table(source, _checked_header(source.name, open_rows().header), notes, open_rows)
 
 
-def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[Callable[[], _Rows], tuple[str, ...]]:
+def _checked_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, without spaces at their ends; columns without a name get their number."""
+    if not header:
+        raise DataError(
+            f"{name} is empty; a header with the names of the columns was expected, and a row per label or example."
+        )
+    if len(header) > _MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {len(header):,} columns; at most {_MOST_COLUMNS:,} are read. Give a row per label: example, "
+            "annotator, label; or features as a NumPy file (.npy)."
+        )
+    names = tuple(cell.strip() or f"column {i}" for i, cell in enumerate(header, start=1))
+    repeated = [column for column, n in Counter(names).items() if n > 1]
+    if repeated:
+        raise DataError(
+            f"{name}: the columns must have different names; {', '.join(map(repr, repeated))} occurs more than once "
+            f"in the header. Rename one of them."
+        )
+    return names
+
+
+def _kind(
+    source: Source, encoding: str | None, delimiter: str | None
+) -> tuple[Callable[[], DelimitedRows | JsonRows | _ParquetRows], tuple[str, ...]]:
     """How the rows are read, and what was guessed."""
     head = source.head
     if head.startswith(_PARQUET):
@@ -224,20 +239,20 @@ def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[
         raise DataError(
             f"{source.name} is a spreadsheet: save its sheet as CSV (in Excel: CSV UTF-8) and give that file."
         )
-    for magic, what in _FOREIGN.items():
+    for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
-            raise DataError(f"{source.name} is {what}; CSV, TSV, JSON Lines or Parquet was expected.")
+            raise DataError(f"{source.name} is {kind}; CSV, TSV, JSON Lines or Parquet was expected.")
     used = encoding_of(head) if encoding is None else check_encoding(encoding)
-    said = () if encoding or used == "utf-8" else (f"encoding: {used.removesuffix('-sig').upper()}",)
+    notes = () if encoding or used == "utf-8" else (f"encoding: {used.removesuffix('-sig').upper()}",)
     if delimiter is None and head.decode(used, "ignore").lstrip()[:1] in ("{", "["):
-        return lambda: JsonRows(source, used), (*said, "format: JSON")
+        return lambda: JsonRows(source, used), (*notes, "format: JSON")
     if delimiter is not None:
         checked = _check_delimiter(delimiter)
-        return lambda: DelimitedRows(source, used, checked), said
+        return lambda: DelimitedRows(source, used, checked), notes
     guessed = guess_delimiter(source, used)
     if guessed != ",":
-        said = (*said, f"delimiter: {DELIMITERS.get(guessed, guessed)}")
-    return lambda: DelimitedRows(source, used, guessed), said
+        notes = (*notes, f"delimiter: {DELIMITERS.get(guessed, guessed)}")
+    return lambda: DelimitedRows(source, used, guessed), notes
 
 
 def _check_delimiter(delimiter: str) -> str:

@@ -15,7 +15,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
-from crowdwise._limits import ANSWER_PRECISION, SMALLEST_PROBABILITY, WITHOUT_TRUTHS_ODDS
+from crowdwise._limits import (
+    ANSWER_PRECISION,
+    COMPARED_EXAMPLES,
+    N_FOLDS,
+    SMALLEST_PROBABILITY,
+    WITHOUT_TRUTHS_ODDS,
+)
 from crowdwise.exceptions import warn
 from crowdwise.labels._encode import encode_declared, shown
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -24,16 +30,12 @@ from crowdwise.probabilities import best_temperature
 from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.representativeness import Representativeness
 
-# Known answers are held out in so many parts.
-N_FOLDS = 5
-# More known answers than this make nothing surer.
-_MOST = 5000
 # So many known answers are seldom all of one class by chance.
-_MANY = 10
+_MANY_ANSWERS = 10
 # Ratings that are taken to have been as surely right as stated, besides the known ones.
-_FEW_RATINGS = 3.0
+_ASSUMED_RATINGS = 3.0
 # Precision of the logarithm of the temperature and of class terms around zero; of class terms that are left free.
-_HOLD, _FREE = 1.0, 1e-3
+_PRECISION, _FREE_PRECISION = 1.0, 1e-3
 # The logarithm of a probability of zero; infinity could not be subtracted from another.
 _IMPOSSIBLE = -1e4
 
@@ -82,61 +84,56 @@ def calibrate(proba: Floats, labels: CrowdLabels, known: Known) -> Calibrated:
     """
     draw = Representativeness.of(proba, known.at, known.answers)
     _warn_if_one_class(known.answers, labels)
-    votes = _vote_matrix(labels, proba.shape[1])
-    scores, some = _logarithms(proba[known.at]), _some(len(known))
-    own = votes[known.at]
+    votes, scores = _vote_matrix(labels, proba.shape[1])[known.at], _logarithms(proba[known.at])
     fold = folds_of_truths(proba[known.at, known.answers])
+    enough = np.arange(len(known))
+    if len(known) > COMPARED_EXAMPLES:
+        enough = np.linspace(0, len(known) - 1, COMPARED_EXAMPLES).astype(np.intp)
     draw.warn_if_chosen(labels.classes)
 
     def learn(rows: Positions) -> Calibration:
-        if draw.is_representative:
-            return _members(own[rows], scores[rows], known.answers[rows], labels.annotators)
-        _, _, table = _regression(own[rows], scores[rows], known.answers[rows], class_hold=_FREE)
-        return Calibration(1.0, 0.0, 1.0, np.zeros(proba.shape[1]), labels.annotators, table)
+        precision = _PRECISION if draw.is_representative else _FREE_PRECISION
+        factor, class_terms, table = _regression(votes[rows], scores[rows], known.answers[rows], precision)
+        if not draw.is_representative:
+            return Calibration(1.0, 0.0, 1.0, np.zeros(proba.shape[1]), labels.annotators, table)
+        temperature = _temperature(scores[rows], known.answers[rows])
+        return Calibration(temperature, 1.0, factor, class_terms, labels.annotators, table)
 
-    parts = np.empty((2, len(known), proba.shape[1]))
+    members = np.empty((2, len(known), proba.shape[1]))
     for k in np.unique(fold):
         out = np.flatnonzero(fold == k)
-        members = learn(some[fold[some] != k])
+        calibration = learn(enough[fold[enough] != k])
         for number, share in enumerate((1.0, 0.0)):
-            parts[number, out] = _with_share(members, share).apply(proba[known.at[out]], labels[known.at[out]])
+            member = replace(calibration, own_share=share)
+            members[number, out] = member.apply(proba[known.at[out]], labels[known.at[out]])
     if not draw.is_representative:
-        return Calibrated(learn(some), parts[1], False)
-    share = _own_share(parts[:, np.arange(len(known)), known.answers])
-    return Calibrated(_with_share(learn(some), share), share * parts[0] + (1 - share) * parts[1], True)
-
-
-def _with_share(members: Calibration, share: float) -> Calibration:
-    return replace(members, own_share=share)
-
-
-def _members(votes: sparse.csr_array, scores: Floats, codes: Codes, annotators: Array) -> Calibration:
-    """The temperature of the probabilities as they are, and the regression."""
-    factor, class_terms, table = _regression(votes, scores, codes)
-    return Calibration(_temperature(scores, codes), 1.0, factor, class_terms, annotators, table)
+        return Calibrated(learn(enough), members[1], False)
+    share = _own_share(members[:, np.arange(len(known)), known.answers])
+    held_out = share * members[0] + (1 - share) * members[1]
+    return Calibrated(replace(learn(enough), own_share=share), held_out, True)
 
 
 def _regression(
-    votes: sparse.csr_array, scores: Floats, codes: Codes, class_hold: float = _HOLD
+    votes: sparse.csr_array, scores: Floats, codes: Codes, class_precision: float
 ) -> tuple[float, Floats, Floats]:
     """The factor on scores, class terms, and what each answer of each annotator adds to each class."""
     n_classes = scores.shape[1]
     columns = np.flatnonzero(np.bincount(votes.indices, minlength=votes.shape[1]))
-    own, truth = votes[:, columns], np.eye(n_classes)[codes]
-    hold = np.repeat([_HOLD, class_hold, ANSWER_PRECISION], [1, n_classes, len(columns) * n_classes])
+    used, truth = votes[:, columns], np.eye(n_classes)[codes]
+    precision = np.repeat([_PRECISION, class_precision, ANSWER_PRECISION], [1, n_classes, len(columns) * n_classes])
 
-    def loss(at: Floats) -> tuple[float, Floats]:
-        factor, answers = np.exp(at[0]), at[1 + n_classes :].reshape(-1, n_classes)
-        logarithms = log_softmax(factor * scores + own @ answers + at[1 : 1 + n_classes], axis=1)
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        factor, answers = np.exp(theta[0]), theta[1 + n_classes :].reshape(-1, n_classes)
+        logarithms = log_softmax(factor * scores + used @ answers + theta[1 : 1 + n_classes], axis=1)
         residual = np.exp(logarithms) - truth
-        slope = [[factor * (residual * scores).sum()], residual.sum(axis=0), np.asarray(own.T @ residual).ravel()]
-        value = 0.5 * float(hold @ at**2) - float((truth * logarithms).sum())
-        return value, np.concatenate(slope) + hold * at
+        slope = [[factor * (residual * scores).sum()], residual.sum(axis=0), np.asarray(used.T @ residual).ravel()]
+        value = 0.5 * float(precision @ theta**2) - float((truth * logarithms).sum())
+        return value, np.concatenate(slope) + precision * theta
 
-    found = minimize(loss, np.zeros(len(hold)), jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
+    theta = minimize(loss, np.zeros(len(precision)), jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
     table = np.zeros((votes.shape[1], n_classes))
-    table[columns] = found[1 + n_classes :].reshape(-1, n_classes)
-    return float(np.exp(found[0])), found[1 : 1 + n_classes], table.reshape(-1, n_classes, n_classes)
+    table[columns] = theta[1 + n_classes :].reshape(-1, n_classes)
+    return float(np.exp(theta[0])), theta[1 : 1 + n_classes], table.reshape(-1, n_classes, n_classes)
 
 
 def _temperature(scores: Floats, codes: Codes) -> float:
@@ -159,8 +156,8 @@ def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -
     squared = (rating - truth) ** 2
     surprise = squared / std**2
 
-    def temperature(some: Floats) -> float:
-        return (len(some) + _FEW_RATINGS) / (float(some.sum()) + _FEW_RATINGS)
+    def temperature(squares: Floats) -> float:
+        return (len(squares) + _ASSUMED_RATINGS) / (float(squares.sum()) + _ASSUMED_RATINGS)
 
     variance = std**2
     for k in np.unique(fold):
@@ -179,11 +176,6 @@ def folds_of_truths(right: Floats) -> Codes:
     return fold
 
 
-def _some(n_known: int) -> Positions:
-    """Positions of known answers that are enough."""
-    return np.arange(n_known) if n_known <= _MOST else np.linspace(0, n_known - 1, _MOST).astype(np.intp)
-
-
 def _vote_matrix(labels: CrowdLabels, n_classes: int) -> sparse.csr_array:
     """A one for every label, of shape (n_examples, n_annotators * n_classes)."""
     columns = labels.annotator_index.astype(np.int64) * n_classes + labels.values
@@ -197,7 +189,7 @@ def _logarithms(proba: Floats) -> Floats:
 
 def _warn_if_one_class(codes: Codes, labels: CrowdLabels) -> None:
     """Warn if many known answers are of one class."""
-    if len(codes) >= _MANY and labels.classes is not None and (codes == codes[0]).all():
+    if len(codes) >= _MANY_ANSWERS and labels.classes is not None and (codes == codes[0]).all():
         warn(
             f"all {len(codes):,} known answers are {shown(labels.classes[codes[0]])}: they do not show how annotators "
             "answer where it is another class. If they were picked for their class, add some of other classes, or of "

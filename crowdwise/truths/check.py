@@ -210,16 +210,16 @@ def by_tenth(sure: Floats, right: Array) -> tuple[tuple[int, float, float], ...]
     """
     tenth = np.minimum((10 * sure).astype(np.intp), 9)
     parts = (tenth == k for k in np.unique(tenth))
-    return tuple((int(at.sum()), float(sure[at].mean()), float(right[at].mean())) for at in parts)
+    return tuple((int(rows.sum()), float(sure[rows].mean()), float(right[rows].mean())) for rows in parts)
 
 
 def reliability_rows(tenths: tuple[tuple[int, float, float], ...]) -> list[dict[str, Any]]:
     """The same with Wilson's intervals, for reports and JSON."""
-    found = []
+    rows = []
     for n, stated, value in tenths:
         low, high = share_interval(value, n)
-        found.append({"n": n, "stated": stated, "value": value, "low": float(low), "high": float(high)})
-    return found
+        rows.append({"n": n, "stated": stated, "value": value, "low": float(low), "high": float(high)})
+    return rows
 
 
 def share_interval(share: Any, n: Any) -> tuple[Any, Any]:

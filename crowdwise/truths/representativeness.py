@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
-from crowdwise._limits import CHOSEN_DISTANCE, CHOSEN_NOISE
+from crowdwise._limits import CHOSEN_DISTANCE, CHOSEN_NOISE, COMPARED_EXAMPLES
 from crowdwise.exceptions import warn
 from crowdwise.labels._encode import shown
-
-# So many of the other examples are enough to compare with.
-_ENOUGH = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +37,14 @@ class Representativeness:
         rest = np.flatnonzero(is_other)
         if not len(rest) or not len(at):
             return cls(0.0, 1.0, 0, 1.0, 1.0)
-        if len(rest) > _ENOUGH:
-            rest = np.random.default_rng(0).choice(rest, _ENOUGH, replace=False)
+        if len(rest) > COMPARED_EXAMPLES:
+            rest = np.random.default_rng(0).choice(rest, COMPARED_EXAMPLES, replace=False)
         columns = np.column_stack([proba.max(axis=1), proba])
         known, others = columns[at], columns[rest]
         distance = np.array([_distance(*pair) for pair in zip(known.T, others.T, strict=True)])
-        given = proba.max(axis=0) > 0  # a class that no one gave has no probability to compare with
+        is_given = proba.max(axis=0) > 0  # a class that no one gave has no probability to compare with
         answered = np.bincount(answers, minlength=proba.shape[1]) / len(answers)
-        distance[1:] = np.maximum(distance[1:], np.where(given, answered - others[:, 1:].mean(axis=0), 0.0))
+        distance[1:] = np.maximum(distance[1:], np.where(is_given, answered - others[:, 1:].mean(axis=0), 0.0))
         largest = int(np.argmax(distance))
         limit = max(CHOSEN_DISTANCE, CHOSEN_NOISE * float(np.sqrt(1 / len(known) + 1 / len(others))))
         mean = known[:, largest].mean() if largest == 0 else max(known[:, largest].mean(), answered[largest - 1])
@@ -62,20 +59,19 @@ class Representativeness:
         """Warn that the known answers calibrate no confidence, with the reason."""
         if self.is_representative:
             return
-        what = "mean confidence"
+        quantity = "mean confidence"
         if self.column and classes is not None:
-            what = f"share of {shown(classes[self.column - 1])}"
+            quantity = f"share of {shown(classes[self.column - 1])}"
         warn(
-            f"the known answers are of examples unlike the others: their {what} is {self.known:.2f}, and by the labels "
-            f"{self.others:.2f} on the others. They are used to compare annotators, but not to "
+            f"the known answers are of examples unlike the others: their {quantity} is {self.known:.2f}, and by the "
+            f"labels {self.others:.2f} on the others. They are used to compare annotators, but not to "
             "calibrate the confidence of the other examples. For that, add answers to examples drawn at random: "
             "suggest_labels(..., at_random=True), or crowdwise next --at-random."
         )
 
 
-def _distance(one: Floats, other: Floats) -> float:
+def _distance(*samples: Floats) -> float:
     """The Kolmogorov-Smirnov distance of two samples; values are compared to nine digits."""
-    one, other = np.sort(np.round(one, 9)), np.sort(np.round(other, 9))
-    at = np.concatenate([one, other])
-    ranks = (np.searchsorted(values, at, "right") / len(values) for values in (one, other))
+    samples = tuple(np.sort(np.round(sample, 9)) for sample in samples)
+    ranks = (np.searchsorted(sample, np.concatenate(samples), "right") / len(sample) for sample in samples)
     return float(np.abs(np.subtract(*ranks)).max())

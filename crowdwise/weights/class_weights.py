@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise._arrays import Floats
+from crowdwise._arrays import ROUNDING, Floats
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # An example whose leading class has changed this often is taken as tied.
 _MOST_CHANGES = 3
-# A class of less than this share of all weight counts as if it had this share: squares of its weights would overflow.
-_LEAST_SHARE = 1e-12
 
 
 def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
@@ -35,13 +33,13 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str
     return weights
 
 
-def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[Any]) -> Floats | str | None:
-    """What `class_weight` states of some classes; it may name others that the labels declare."""
+def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[Any]) -> Floats | str:
+    """What each of some classes counts, or "balanced"; `class_weight` may name others that the labels declare."""
     assert labels.classes is not None
     checked = check_class_weight(class_weight, labels.classes)
-    if checked is None or isinstance(checked, str):
-        return checked
-    return checked[encode_declared(classes, labels.classes).astype(np.intp)]
+    if checked is None:
+        return np.ones(len(classes))
+    return checked if isinstance(checked, str) else checked[encode_declared(classes, labels.classes).astype(np.intp)]
 
 
 def leading_shares(votes: Floats) -> Floats:
@@ -91,5 +89,5 @@ def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Float
     if not isinstance(checked, str):
         return checked
     mass = weight @ proba
-    held, least = mass > 0, _LEAST_SHARE * mass.sum()
+    held, least = mass > 0, ROUNDING * mass.sum()  # squares of larger weights would overflow
     return np.where(held, mass.sum() / (held.sum() * np.maximum(mass, least)), 1.0)

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.model_selection import check_cv
 
-from crowdwise._arrays import Array, Bools, Codes, Floats, Positions
+from crowdwise._arrays import TIED, Array, Bools, Codes, Floats, Positions
 from crowdwise._limits import ENOUGH_EXAMPLES
-from crowdwise._threads import COSTLY, each_block
 from crowdwise.labels._encode import smallest_integer_type
 
 Keys = NDArray[np.uint64]
@@ -30,8 +29,6 @@ _SOME_ROWS = 2000
 # Rows that are scaled at a time, and bytes of rows that are hashed, so that all of their columns stay in the cache.
 _SCALED_ROWS = 2**10
 _HASHED_BYTES = 2**20
-# Two rows whose places differ by less than this, relative to the range, are taken to tie.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +119,7 @@ def _places(X: Any, first: Positions) -> Floats:
             linear, square = _shares(sums / len(first), squares / len(first))
             total = np.concatenate([part @ linear + part**2 @ square for part in scaled()])
     total = np.nan_to_num(np.asarray(total, dtype=np.float64))
-    return np.round((total - total.min()) / max(np.ptp(total), np.finfo(np.float64).tiny) / _ROUNDING)
+    return np.round((total - total.min()) / max(np.ptp(total), np.finfo(np.float64).tiny) / TIED)
 
 
 def _range(X: Any) -> tuple[Floats, Floats]:
@@ -150,13 +147,7 @@ def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> Codes:
     `telling_columns` is how many columns are looked at.
     """
     keys = _row_keys(X if n_columns == X.shape[1] else X[:, :n_columns], seed)
-    fold = np.empty(len(keys), dtype=smallest_integer_type(n_folds))
-
-    def draw(block: slice) -> None:
-        fold[block] = keys[block] % np.uint64(n_folds)
-
-    each_block(draw, len(keys), COSTLY * len(keys))
-    return fold
+    return (keys % np.uint64(n_folds)).astype(smallest_integer_type(n_folds))
 
 
 def telling_columns(X: Any, seed: int = 0) -> int:
@@ -193,9 +184,9 @@ def stored_keys(X: Any, seed: int) -> Keys:
     return _stir(_stir(key))
 
 
-def joint_keys(one: Keys, other: Keys) -> Keys:
+def joint_keys(first: Keys, second: Keys) -> Keys:
     """Keys of two things together."""
-    return _stir(one + _stir(other))
+    return _stir(first + _stir(second))
 
 
 def _row_keys(X: Any, seed: int) -> Keys:
@@ -206,14 +197,9 @@ def _row_keys(X: Any, seed: int) -> Keys:
         ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
         return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     key = np.zeros(X.shape[0], dtype=np.uint64)
-
-    def hash_rows(block: slice) -> None:
-        for column, factor in zip(np.ascontiguousarray(X[block].T), odd, strict=True):
-            key[block] += _stir(_bits(column) * factor)
-        key[block] = _stir(key[block])
-
-    each_block(hash_rows, len(key), COSTLY * X.size)
-    return key
+    for column, factor in zip(X.T, odd, strict=True):
+        key += _stir(_bits(column) * factor)
+    return _stir(key)
 
 
 def _bits(values: Array) -> Keys:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise._arrays import Floats
+from crowdwise._arrays import TIED, Floats
 from crowdwise._limits import EASIEST_SHARE, ENOUGH_EXAMPLES, STEEPNESSES
 from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -37,7 +37,7 @@ def ranking(scores: Floats, codes: NDArray[Any], n_classes: int, weight: Floats 
     The mean over the classes that occur, each against all others; NaN if fewer than two occur. Scores have one column
     for two classes, else one per class; each example counts once by default.
     """
-    one_column, count = scores.shape[1] == 1, _counts(weight, len(codes))
+    one_column, count = scores.shape[1] == 1, np.ones(len(codes)) if weight is None else weight
     areas = []
     for k in [1] if one_column else range(n_classes):
         positive = codes == k
@@ -54,17 +54,14 @@ def _area(score: Floats, positive: Floats, negative: Floats) -> float:
     return float(n_positive @ below / (n_positive.sum() * n_negative.sum()))
 
 
-def _counts(weight: Floats | None, n_examples: int) -> Floats:
-    return np.ones(n_examples) if weight is None else weight
-
-
 def easiest_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
     Those without a clear majority are left out; each example counts once by default.
     """
     clear = _clear_majority(tally)
-    easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]
+    count = np.ones(len(tally)) if weight is None else weight
+    easiest = clear[_lowest(disagreement[clear], count[clear], EASIEST_SHARE)]
     if len(easiest) > ENOUGH_EXAMPLES:
         easiest = np.sort(np.random.default_rng(0).choice(easiest, ENOUGH_EXAMPLES, replace=False))
     return easiest
@@ -87,10 +84,6 @@ def _clear_majority(tally: NDArray[Any]) -> NDArray[np.intp]:
     return np.flatnonzero(n_at_top == 1)
 
 
-# Scores that differ by less than this share of their range are tied: rounding decides nothing.
-_TIED = 1e-9
-
-
 def choose_steepness(
     scores_of: Callable[[Floats], Floats], labels: CrowdLabels, disagreement: Floats, weight: Floats | None = None
 ) -> float:
@@ -105,6 +98,6 @@ def choose_steepness(
     ranked = []
     for steepness in STEEPNESSES:
         scores = scores_of(example_weights(disagreement, steepness))[easiest]
-        scores = np.round(scores / (float(np.abs(scores).max(initial=0.0)) * _TIED or 1.0))
+        scores = np.round(scores / (float(np.abs(scores).max(initial=0.0)) * TIED or 1.0))
         ranked.append(ranking(scores, tally[easiest].argmax(axis=1), tally.shape[1], count[easiest]))
     return STEEPNESSES[int(np.argmax(np.nan_to_num(ranked, nan=-np.inf)))]

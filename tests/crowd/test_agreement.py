@@ -104,12 +104,12 @@ def test_kappas_equal_those_of_scikit_learn(missing, n_classes):
 
 
 @pytest.mark.parametrize("square", [0, 2**22])
-def test_kappas_are_the_same_when_few_examples_are_counted_at_a_time(monkeypatch, square):
+def test_kappas_are_the_same_when_few_examples_are_counted_at_a_time(set_constants, square):
     _, matrix = crowd(3, n_examples=60, n_annotators=9, n_classes=3, missing=0.4)
     labels = labels_of(matrix, 3)
     expected = cohen_kappas(labels, min_shared=22)
-    monkeypatch.setattr(kappas, "_MOST_PAIRS", 5)
-    monkeypatch.setattr(kappas, "_SQUARE", square)
+    set_constants(kappas, _MOST_PAIRS=5)
+    set_constants(kappas, _SQUARE=square)
     found = cohen_kappas(labels, min_shared=22)
     assert 0 < len(expected) < 36  # some pairs share too few
     for name in ("first", "second", "n_shared", "kappa"):

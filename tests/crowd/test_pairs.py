@@ -62,10 +62,10 @@ def test_pairs_are_of_annotators_who_share_an_example():
     assert all(a < b for a, b in together)
 
 
-def test_of_many_pairs_some_are_enough(monkeypatch):
+def test_of_many_pairs_some_are_enough(set_constants):
     labels = labels_of(judges()[0], 3)
     assert enough_pairs(labels) is None
-    monkeypatch.setattr("crowdwise.crowd.vote_sharing._MOST_PAIRS", 150)
+    set_constants("crowdwise.crowd.vote_sharing", _MOST_PAIRS=150)
     assert len(enough_pairs(labels)) == 10
     assert len(np.unique(enough_pairs(labels))) == 10
 

@@ -145,10 +145,10 @@ def test_the_order_of_examples_annotators_and_classes_changes_nothing(seed):
     assert_allclose([found[pair] for pair in expected], list(expected.values()), rtol=1e-9)
 
 
-def test_of_many_examples_some_are_enough(monkeypatch):
+def test_of_many_examples_some_are_enough(set_constants):
     matrix, _ = judges(n_examples=2000)
     labels = labels_of(np.column_stack([matrix, matrix[:, 1]]), 3)
-    monkeypatch.setattr("crowdwise.crowd.vote_sharing._MOST_PAIRS", 3000)
+    set_constants("crowdwise.crowd.vote_sharing", _MOST_PAIRS=3000)
     assert found_pairs(labels) == [(1, 6)]
 
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
 from crowdwise.em import OneCoin, Ordinal, Shared
+from crowdwise.em.common_errors import Discount
 from crowdwise.em.confusion import Abstaining, Incidence, answers_of
-from crowdwise.em.discount import Discount
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.posterior import Annotators
 from crowdwise.exceptions import CrowdWarning

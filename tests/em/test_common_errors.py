@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, load
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
-from crowdwise.em.discount import Discount, number_of_votes
+from crowdwise.em.common_errors import Discount, number_of_votes
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
 

@@ -395,7 +395,7 @@ def test_many_small_chunks_give_what_one_gives(n_rows, independent, rng):
     many, whole = chunks_of_rows(labels, weight, n_rows), MemoryChunks.of(labels, weight, whole=True)
     assert (len(many.chunks), len(whole.chunks)) == (-(-60 // n_rows), 1)
     one, other = fit(whole), fit(many)
-    assert_allclose(other.annotators.confusion, one.annotators.confusion, rtol=1e-12)
+    assert_allclose(other.posterior.annotators.confusion, one.posterior.annotators.confusion, rtol=1e-12)
     assert_allclose(other.class_prior, one.class_prior, rtol=1e-12)
     assert_allclose(other.merit, one.merit, rtol=1e-12)
     assert_allclose(other.objective, one.objective, rtol=1e-12)
@@ -413,11 +413,11 @@ def test_a_weight_of_two_is_the_row_twice():
         fit_labels(MemoryChunks.of(some, own), Counting(3, sharing), Shared())
         for some, own in ((labels, weight), (labels[twice], np.ones(80)))
     )
-    assert_allclose(other.annotators.confusion, one.annotators.confusion, rtol=1e-12)
+    assert_allclose(other.posterior.annotators.confusion, one.posterior.annotators.confusion, rtol=1e-12)
     assert_allclose(other.merit, one.merit, rtol=1e-12)
     assert_allclose(other.class_prior, one.class_prior, rtol=1e-12)
     assert_allclose(other.correlation, one.correlation, rtol=1e-10)
-    assert_allclose(other.n_labels, one.n_labels)
+    assert_allclose(other.class_counts, one.class_counts)
 
 
 # ---------------------------------------------------------------------- one label per example

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import crowdwise
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
-from crowdwise.em.levels import level_scores
+from crowdwise.em.ordinal import level_scores
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.scale import LabelScale, check_order
 from crowdwise.results.consensus import Consensus

@@ -213,7 +213,7 @@ def test_an_example_twice_is_an_example_of_weight_two():
         fit_labels(MemoryChunks.of(labels_of(rows), own), Counting(5), Ordinal())
         for rows, own in ((np.vstack([matrix, matrix[:10]]), np.ones(50)), (matrix, weight))
     )
-    assert_allclose(twice.annotators.confusion, weighted.annotators.confusion, atol=1e-8)
+    assert_allclose(twice.posterior.annotators.confusion, weighted.posterior.annotators.confusion, atol=1e-8)
     assert_allclose(twice.class_prior, weighted.class_prior, atol=1e-8)
 
 

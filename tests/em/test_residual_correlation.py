@@ -11,8 +11,8 @@ from scipy.stats import expon, norm
 
 from crowdwise import aggregate
 from crowdwise.crowd.vote_sharing import VoteSharing
+from crowdwise.em.common_errors import correlation_of, has_common_errors, residual_sums
 from crowdwise.em.posterior import Counting
-from crowdwise.em.residual_correlation import correlation_of, has_common_errors, residual_sums
 from crowdwise.rows.chunks import Chunk, Sums
 
 MANY = 1e12  # labels, so that nothing is overfitted
@@ -138,10 +138,10 @@ def test_of_independent_annotators_the_consensus_is_as_sure_as_it_is_right():
     assert abs(found.confidence.mean() - np.mean(found.label == truth)) < 0.03
 
 
-def test_a_part_of_many_examples_says_the_same(monkeypatch):
+def test_a_part_of_many_examples_says_the_same(set_constants):
     labels, _ = crowd_with(0.4, 0)
     whole = aggregate(labels)
-    monkeypatch.setattr("crowdwise.em.labels_only._ENOUGH", 500)
+    set_constants("crowdwise.em.labels_only", ENOUGH_EXAMPLES=500)
     part = aggregate(labels)
     scores = [
         {choice.name: choice.score for choice in found.choices}["discount for correlated errors"]

@@ -3,7 +3,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from crowdwise.exceptions import DataError
-from crowdwise.features._columns import Categories, Numbers, Words, as_numbers, as_vectors
+from crowdwise.features._columns import Categories, Numbers, Words, as_numbers, as_vectors, distinct
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "NA", "nan", "NULL", "None", "n/a", None, float("nan")])
@@ -36,7 +36,7 @@ def test_a_text_among_the_numbers_of_new_rows_is_an_error_with_its_row():
 
 
 def test_an_unknown_category_is_all_zeros_and_counted():
-    colours = Categories.learn("colour", ["red", "blue", "red "])
+    colours = Categories("colour", distinct(["red", "blue", "red "]))
     X, n_unknown = colours.transform(["blue", "green", ""])
     assert X.toarray().tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     assert n_unknown == 2
@@ -60,8 +60,8 @@ def test_texts_without_spaces_are_cut_into_characters():
     assert "天气" in words.terms
 
 
-def test_the_most_frequent_terms_are_kept_if_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("crowdwise.features._columns.MOST_TERMS", 2)
+def test_the_most_frequent_terms_are_kept_if_there_are_too_many(set_constants):
+    set_constants("crowdwise.features._columns", MOST_TERMS=2)
     assert Words.learn("text", ["film film a lot", "film a lot", "film a la carte a la"]).terms[0] == "film"
 
 

@@ -276,8 +276,8 @@ def test_a_column_of_ids_that_is_named_as_an_annotator_is_refused(saved):
         formats.read(path, annotator=["name", "ann", "bob"])
 
 
-def test_reading_can_be_watched(saved, monkeypatch):
-    monkeypatch.setattr("crowdwise.tables._delimited.N_ROWS", 2)
+def test_reading_can_be_watched(saved, set_constants):
+    set_constants("crowdwise.tables._delimited", N_ROWS=2)
     seen = []
     formats.read(saved("task,worker,label\n" + "".join(f"{i},ann,yes\n" for i in range(5))), on_rows=seen.append)
     assert seen == [2, 4, 5]

@@ -294,9 +294,9 @@ def test_doccano_without_annotators_or_with_spans_is_refused(saved, tmp_path):
         formats.read(saved(archive[:-30], "cut.zip"))
 
 
-def test_an_archive_that_would_swell_is_refused_before_it_is_unpacked(monkeypatch):
-    monkeypatch.setattr("crowdwise.tables._source._LARGE", 10)
-    monkeypatch.setattr("crowdwise.tables._source._LARGEST_RATIO", 0)
+def test_an_archive_that_would_swell_is_refused_before_it_is_unpacked(set_constants):
+    set_constants("crowdwise.tables._source", _LARGE=10)
+    set_constants("crowdwise.tables._source", _LARGEST_RATIO=0)
     with pytest.raises(DataError, match="more than any export has"):
         formats.read(FILES / "doccano.zip")
 

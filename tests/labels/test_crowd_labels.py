@@ -193,11 +193,6 @@ def test_sums_per_example_and_annotator_equal_loops(matrix, data):
     as_sparse = labels._as_sparse(np.array(amounts, dtype=float))
     assert (as_sparse.sum(axis=1).tolist(), as_sparse.sum(axis=0).tolist()) == (per_example, per_annotator)
     assert as_sparse.indices.dtype == as_sparse.indptr.dtype == np.int32
-    if labels.is_complete and len(labels.classes) > 1:
-        weight = np.arange(1.0, labels.n_annotators + 1)
-        for k, value in enumerate(labels.classes.tolist()):
-            expected = [sum(w for w, label in zip(weight, row, strict=True) if label == value) for row in matrix]
-            assert labels._weigh_complete(weight, k).tolist() == expected
 
 
 def test_more_labels_on_one_example_than_a_byte_can_count():
@@ -467,8 +462,8 @@ def test_repeated_answers_are_settled_as_asked():
 
 
 @pytest.mark.parametrize("most", [1, 7, 10**6])
-def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, monkeypatch):
-    monkeypatch.setattr("crowdwise.labels._label_rows._MOST_STORED", most)
+def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, set_constants):
+    set_constants("crowdwise.labels._label_rows", _MOST_STORED=most)
     matrix = [[1, None, 2], [None] * 3, [2, 2, 1], [None, None, 1]]
     labels = CrowdLabels.from_matrix(matrix)
     found = labels._sum_in_blocks(lambda at, example: (example + 1) * (labels.values[at] + 1.0))

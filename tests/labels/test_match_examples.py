@@ -172,4 +172,4 @@ def test_the_name_of_a_file_is_not_taken_for_values():
 def test_ids_with_spaces_are_the_reason_why_values_do_not_match():
     words = r"not among these\.* 2 ids would match but for spaces at the ends, such as 'a' and ' a'"
     with pytest.raises(AlignmentError, match=words):
-        match_examples({" a": "x", " b": "y"}, frame(["a", "b"]), what="truth")
+        match_examples({" a": "x", " b": "y"}, frame(["a", "b"]), name="truth")

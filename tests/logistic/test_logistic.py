@@ -521,13 +521,13 @@ def test_words_that_mean_nothing_are_refused(settings, message):
 
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_threads_change_no_bit(n_classes, monkeypatch, rng):
+def test_threads_change_no_bit(n_classes, monkeypatch, set_constants, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
-    monkeypatch.setattr("crowdwise.softmax.models._BLOCK_BYTES", 2**10)
-    monkeypatch.setattr("crowdwise.labels._label_rows._MOST_STORED", 200)
+    set_constants("crowdwise.softmax.models", _BLOCK_BYTES=2**10)
+    set_constants("crowdwise.labels._label_rows", _MOST_STORED=200)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
-    monkeypatch.setattr("crowdwise._threads._PARALLEL_FROM", 0)
+    set_constants("crowdwise._threads", _PARALLEL_FROM=0)
     monkeypatch.setattr("crowdwise._threads.available_cores", lambda: 3)
     three = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     assert_array_equal(three.consensus_proba_, one.consensus_proba_)

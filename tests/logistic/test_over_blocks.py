@@ -23,9 +23,9 @@ TIGHT = FEW | {"max_rounds": 500}
 
 
 @pytest.fixture
-def in_rounds(monkeypatch):
+def in_rounds(monkeypatch, set_constants):
     """Rounds over blocks even if the sample has all rows, and the folds of many examples in memory too."""
-    monkeypatch.setattr("crowdwise.weights.folds.ENOUGH_EXAMPLES", 0)
+    set_constants("crowdwise.weights.folds", ENOUGH_EXAMPLES=0)
     monkeypatch.setattr(DataSummary, "is_complete", False)
 
 
@@ -94,10 +94,10 @@ def test_large_offsets_give_what_a_fit_in_memory_gives(in_rounds):
     ids=repr,
 )
 @pytest.mark.parametrize("n_sampled", [150, 400])
-def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives(settings, n_sampled, monkeypatch):
-    monkeypatch.setattr(summary, "ENOUGH_EXAMPLES", n_sampled)
-    monkeypatch.setattr("crowdwise.logistic.fit._ENOUGH", 150)
-    monkeypatch.setattr("crowdwise.weights.folds.ENOUGH_EXAMPLES", 0)
+def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives(settings, n_sampled, set_constants):
+    set_constants(summary, ENOUGH_EXAMPLES=n_sampled)
+    set_constants("crowdwise.logistic.fit", SCALING_EXAMPLES=150)
+    set_constants("crowdwise.weights.folds", ENOUGH_EXAMPLES=0)
     X, labels, _ = clear_crowd(3, n_examples=700)
     model = partial(CrowdLogisticClassifier, **FEW | settings)
     memory = model().fit(X, labels)
@@ -216,10 +216,10 @@ def test_threads_change_no_bit(monkeypatch, in_rounds):
         assert_array_equal(getattr(found[0], name), getattr(found[1], name))
 
 
-def test_rounds_go_on_from_a_sample_to_what_all_examples_say(in_rounds, monkeypatch):
+def test_rounds_go_on_from_a_sample_to_what_all_examples_say(in_rounds, set_constants):
     X, labels, _ = clear_crowd(11, n_examples=400)
     memory = CrowdLogisticClassifier(**TIGHT).fit(X, labels)
-    monkeypatch.setattr(summary, "ENOUGH_EXAMPLES", 150)
+    set_constants(summary, ENOUGH_EXAMPLES=150)
     blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(X, labels, [200])))
     # Temperature and offsets are those of the sample: all else is of all examples, given that.
     assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=0.1)

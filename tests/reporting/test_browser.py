@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from all_models import crowd, fit_quietly
 from crowds import clear_crowd
-from test_render import HOSTILE, hostile_crowd
+from test_report import HOSTILE, hostile_crowd
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
 from crowdwise.formats._write import safe_cell

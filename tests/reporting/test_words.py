@@ -9,9 +9,9 @@ from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor,
 from crowdwise._text import count
 from crowdwise.labels._align import as_labels
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
-from crowdwise.reporting._words import decimal, percent, rounded, some_of
 from crowdwise.reporting.agreement import agreement_sentence, votes_sentence
 from crowdwise.reporting.consensus import truth_sentence
+from crowdwise.reporting.fit import decimal, percent, rounded, some_of
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_numbers_and_names_are_written_as_in_prose():
     ],
 )
 def test_agreement_is_called_by_how_high_alpha_is(alpha, words):
-    assert words in agreement_sentence({"alpha": alpha, "size": {"annotators": 5}})
+    assert words in agreement_sentence({"alpha": alpha, "size": {"annotators": 5}, "ordered": False})
 
 
 def test_without_truth_nothing_claims_an_accuracy_that_is_not_estimated(data):

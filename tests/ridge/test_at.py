@@ -130,14 +130,14 @@ def test_sums_of_blocks_are_solved_again(make):
         alike.at(steepness=2.0)
 
 
-def test_where_nothing_was_kept_the_error_says_how_to_keep_it(tmp_path, monkeypatch):
+def test_where_nothing_was_kept_the_error_says_how_to_keep_it(tmp_path, set_constants):
     X, y = data_of("class")
     model = CrowdRidgeClassifier().fit(X, y)
     model.save(tmp_path / "model.crowdwise")
     saved = crowdwise.load(tmp_path / "model.crowdwise")
     assert model.at(l2=2.0).l2_ == 2.0
     without = [saved, pickle.loads(pickle.dumps(model)), CrowdRidgeClassifier(keep_sums=False).fit(X, y)]
-    monkeypatch.setattr(base, "_MOST_KEPT", 2000)
+    set_constants(base, _MOST_KEPT=2000)
     without.append(CrowdRidgeClassifier().fit(X, y))
     for one in without:
         with pytest.raises(DataError, match="the sums of this fit"):

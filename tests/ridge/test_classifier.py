@@ -26,7 +26,7 @@ from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import RoundWeights, Settled, alternate
-from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.ridge.targets import Targets, first_consensus
 from crowdwise.rows.features import Rows
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.folds import content_folds
@@ -157,8 +157,10 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
     settled = []
     for targets in (Targets.of(labels), Targets(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.0, 0.5, 1.0)):
         rows = Rows.of(X, intercept=True)
-        first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
-        data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
+        first = first_consensus(labels, Targets.of(labels), "majority") @ [
+            [1.0] if targets.n_targets == 1 else [-1.0, 1.0]
+        ]
+        data = RidgeData(TrainingSet.of(X, labels, None), labels, X, rows, None, targets, first)
         weights = RoundWeights(data, 2.0)
         choice = L2Choice(np.ones(1), False)
         problem = SumsProblem(data, choice, weights.first, data.sums(data.easiness(2.0)), None)
@@ -185,22 +187,22 @@ def test_two_classes_as_two_columns_by_the_twin():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
+def test_splitting_into_blocks_changes_nothing(missing, monkeypatch, set_constants):
     X, matrix = crowd(n_examples=500, missing=missing)
     whole = fit(X, matrix)
-    monkeypatch.setattr(crowdwise.rows.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
-    monkeypatch.setattr(crowdwise._threads, "TASK_ROWS", 100)
-    monkeypatch.setattr(crowdwise._threads, "_PARALLEL_FROM", 0)
+    set_constants(crowdwise.rows.features, _BLOCK_BYTES=1)  # blocks of 64 rows
+    set_constants(crowdwise._threads, TASK_ROWS=100)
+    set_constants(crowdwise._threads, _PARALLEL_FROM=0)
     monkeypatch.setattr(crowdwise._threads, "available_cores", lambda: 3)
     assert_same_model(fit(X, matrix), whole, rtol=1e-10)
 
 
-def test_threads_change_no_bit(monkeypatch):
+def test_threads_change_no_bit(monkeypatch, set_constants):
     X, matrix = crowd(n_examples=500)
-    monkeypatch.setattr(crowdwise.rows.features, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(crowdwise._threads, "TASK_ROWS", 100)
+    set_constants(crowdwise.rows.features, _BLOCK_BYTES=1)
+    set_constants(crowdwise._threads, TASK_ROWS=100)
     alone = fit(X, matrix)
-    monkeypatch.setattr(crowdwise._threads, "_PARALLEL_FROM", 0)
+    set_constants(crowdwise._threads, _PARALLEL_FROM=0)
     monkeypatch.setattr(crowdwise._threads, "available_cores", lambda: 3)
     assert_array_equal(fit(X, matrix).coef_, alone.coef_)
 
@@ -212,9 +214,10 @@ def test_rounds_do_not_read_the_rows(missing, monkeypatch):
     n_read, n_scored = [], []
     read, scores = crowdwise.rows.features.Rows.read, crowdwise.rows.features.Rows.fold_scores
 
-    def counted(self, rows, root, out):
-        n_read.append(len(out))
-        return read(self, rows, root, out)
+    def counted(self, rows, root):
+        x = read(self, rows, root)
+        n_read.append(len(x))
+        return x
 
     def counted_scores(self, theta, fold):
         n_scored.append(1)
@@ -236,15 +239,15 @@ def test_rounds_do_not_read_the_rows(missing, monkeypatch):
 @pytest.mark.parametrize("route", ["rows", "iterative"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_every_route_gives_the_same(route, n_classes, fit_intercept, monkeypatch):
+def test_every_route_gives_the_same(route, n_classes, fit_intercept, set_constants):
     X, matrix = crowd(missing=0.4, n_classes=n_classes)
     settings = {"fit_intercept": fit_intercept, "max_rounds": 6, "tol": 0.0}
     sums = fit(X, matrix, n_classes, **settings)
     assert sums.route_ == "sums"
     if route == "rows":
-        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 0)
+        set_constants(crowdwise.ridge.data, MEMORY_BUDGET=0)
     else:
-        monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
+        set_constants(crowdwise.ridge.data, EXACT_COLUMNS=1)
     other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
     assert other.route_ == route
     assert_same_model(other, sums, rtol=1e-6)
@@ -376,17 +379,17 @@ def test_training_examples_are_scored_by_models_that_have_not_seen_them(missing)
 @few_rounds
 @pytest.mark.parametrize("route", ["rows", "iterative", "one cell"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_route_gives_the_same_consensus(route, n_classes, monkeypatch):
+def test_every_route_gives_the_same_consensus(route, n_classes, set_constants):
     X, matrix = crowd(missing=0.4, n_classes=n_classes)
     settings = {"max_rounds": 6, "tol": 0.0}
     sums = fit(X, matrix, n_classes, **settings)
     if route == "one cell":  # sums fit into memory, but not for every fold
         n_targets = 1 if n_classes == 2 else n_classes
-        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 8 * 4 * (6 * 4 + 6 * n_targets))
+        set_constants(crowdwise.ridge.data, MEMORY_BUDGET=8 * 4 * (6 * 4 + 6 * n_targets))
     elif route == "rows":
-        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 0)
+        set_constants(crowdwise.ridge.data, MEMORY_BUDGET=0)
     else:
-        monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
+        set_constants(crowdwise.ridge.data, EXACT_COLUMNS=1)
     other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
     assert other.route_ == ("sums" if route == "one cell" else route)
     for name in ("consensus_proba_", "temperature_", "accuracy_"):

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 import crowdwise.ridge.data
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
-from crowdwise.ridge import path as ridge_path
+from crowdwise.ridge import rounds as ridge_rounds
 from crowdwise.ridge.classifier import PAPER_L2S
 from crowdwise.weights.folds import content_folds
 
@@ -92,25 +92,25 @@ def test_one_candidate_equals_the_plain_model():
 
 @few_rounds
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_levels_of_disagreement_give_the_same_as_a_pass_for_every_steepness(missing, monkeypatch):
+def test_levels_of_disagreement_give_the_same_as_a_pass_for_every_steepness(missing, set_constants):
     X, matrix = crowd(missing=missing)
     settings = {"steepnesses": (0.0, 1.0, 5.0), "l2s": L2S, "cv": 4}
     by_level = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
-    monkeypatch.setattr(ridge_path, "MOST_CELLS", 0)
+    set_constants(ridge_rounds, MOST_CELLS=0)
     pass_by_pass = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
     for key in ("coef", "expertise", "held_out_error", "criterion"):
         assert_allclose(by_level.cv_results_[key], pass_by_pass.cv_results_[key], rtol=1e-8, atol=1e-9, err_msg=key)
 
 
 @pytest.mark.parametrize("route", ["rows", "iterative"])
-def test_other_routes_choose_at_the_first_and_the_settled_consensus(route, monkeypatch):
+def test_other_routes_choose_at_the_first_and_the_settled_consensus(route, set_constants):
     X, matrix = crowd(1, missing=0.4)
     settings = {"steepnesses": (2.0,), "l2s": L2S, "cv": 4, "tune": "once"}
     once = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
     if route == "rows":
-        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 0)
+        set_constants(crowdwise.ridge.data, MEMORY_BUDGET=0)
     else:
-        monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
+        set_constants(crowdwise.ridge.data, EXACT_COLUMNS=1)
     other = CrowdRidgeClassifierCV(**settings).fit(sparse.csr_array(X), labels_of(matrix))
     assert other.route_ == route
     assert other.l2_ == once.l2_
@@ -238,12 +238,3 @@ def test_a_series_of_truth_is_matched_by_its_index():
     assert_array_equal(straight.cv_results_["criterion"], shuffled.cv_results_["criterion"])
     with pytest.raises(ValueError, match="400 of the examples that"):
         CrowdRidgeClassifierCV(cv=3).fit(frame, named, truth=series.rename(lambda name: name + "x"))
-
-
-def test_sorting_rows_piece_by_piece_changes_nothing(monkeypatch):
-    X, matrix = crowd(n_examples=300)
-    whole = CrowdRidgeClassifierCV((0.0, 2.0), cv=4).fit(X, labels_of(matrix))
-    monkeypatch.setattr("crowdwise.ridge.collect._SORT_ROWS", 70)
-    pieces = CrowdRidgeClassifierCV((0.0, 2.0), cv=4).fit(X, labels_of(matrix))
-    assert_allclose(pieces.cv_results_["coef"], whole.cv_results_["coef"], rtol=1e-10)
-    assert_allclose(pieces.cv_results_["held_out_error"], whole.cv_results_["held_out_error"], rtol=1e-10)

@@ -59,8 +59,8 @@ def test_sums_and_rows_choose_the_same_l2_with_known_answers(monkeypatch):
     models = []
     for cheap in (True, False):
         if not cheap:
-            monkeypatch.setattr("crowdwise.ridge.path.choose_route", lambda *args, **kwargs: "rows")
-            monkeypatch.setattr("crowdwise.ridge.path.sums_are_cheap", lambda *args: True)
+            monkeypatch.setattr("crowdwise.ridge.rounds.choose_route", lambda *args, **kwargs: "rows")
+            monkeypatch.setattr("crowdwise.ridge.rounds.sums_are_cheap", lambda *args: True)
         models.append(CrowdRidgeClassifierCV(cv=4, max_rounds=4, tol=0.0).fit(X, labels_of(matrix), truth=known))
     assert [model.route_ for model in models] == ["sums", "rows"]
     assert models[0].l2_ == models[1].l2_

@@ -292,8 +292,8 @@ def test_models_merge_in_any_order_to_what_one_fit_gives():
     assert_same(models[1].merge(models[2]), CrowdRidgeClassifier(**TIGHT).fit(X[10:], matrix[10:]))
 
 
-def test_the_sample_does_not_depend_on_the_order_of_blocks(monkeypatch):
-    monkeypatch.setattr("crowdwise.rows.summary.ENOUGH_EXAMPLES", 25)
+def test_the_sample_does_not_depend_on_the_order_of_blocks(set_constants):
+    set_constants("crowdwise.rows.summary", ENOUGH_EXAMPLES=25)
     X, matrix = crowd(15, n_examples=90, missing=0.3)
     X[10:40] = X[10]  # equal features, different labels
     samples = []
@@ -311,10 +311,10 @@ def test_the_sample_does_not_depend_on_the_order_of_blocks(monkeypatch):
     assert 1 < n_equal < 20  # about a third of all
 
 
-def test_a_sample_is_enough_for_what_sums_cannot_say(monkeypatch):
+def test_a_sample_is_enough_for_what_sums_cannot_say(set_constants):
     X, matrix = crowd(16, n_examples=3000)
     everything = CrowdRidgeClassifier().partial_fit(X, matrix)
-    monkeypatch.setattr("crowdwise.rows.summary.ENOUGH_EXAMPLES", 500)
+    set_constants("crowdwise.rows.summary", ENOUGH_EXAMPLES=500)
     sampled = CrowdRidgeClassifier().partial_fit(X, matrix)
     assert len(sampled.sums_.summary.sample) == 500
     assert_array_equal(sampled.coef_, everything.coef_)
@@ -405,14 +405,14 @@ def test_settings_that_need_the_examples_again_have_no_partial_fit(model, messag
         model.partial_fit([[0.0]], [[1]])
 
 
-def test_sums_that_would_not_fit_are_refused(monkeypatch):
+def test_sums_that_would_not_fit_are_refused(set_constants):
     X, matrix = crowd(21, missing=0.3)
     with pytest.raises(DataError, match="at most 2999 of them;"):
         CrowdRidgeClassifier().partial_fit(np.zeros((2, 3000)), [[0], [1]])
     rng = np.random.default_rng(0)
     with pytest.raises(DataError, match="Round the ratings"):
         CrowdRidgeRegressor().partial_fit(rng.normal(size=(3000, 2)), rng.normal(size=(3000, 3)))
-    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2**10)
+    set_constants(sums, MEMORY_BUDGET=2**10)
     with pytest.raises(DataError, match="6 annotators and 11 levels"):
         CrowdRidgeClassifier().partial_fit(X, matrix)
     for model in (CrowdRidgeClassifier(), CrowdRidgeClassifierCV(cv=3)):
@@ -420,10 +420,10 @@ def test_sums_that_would_not_fit_are_refused(monkeypatch):
             model.fit(read_blocks(X, matrix))
 
 
-def test_folds_are_given_up_where_sums_take_too_much_memory(monkeypatch):
+def test_folds_are_given_up_where_sums_take_too_much_memory(set_constants):
     X, matrix = crowd(22, n_examples=300, missing=0.3)
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, matrix)
-    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2**14)
+    set_constants(sums, MEMORY_BUDGET=2**14)
     blocks = in_blocks(CrowdRidgeClassifier(**TIGHT), X, matrix, [3, 200])
     assert blocks.sums_.n_folds == 1
     assert_same(blocks, whole)
@@ -609,15 +609,15 @@ def test_moments_of_ratings_add():
 
 
 @pytest.mark.parametrize("scale", ["nominal", "interval"])
-def test_keys_of_labels_are_the_same_some_at_a_time(scale, monkeypatch):
+def test_keys_of_labels_are_the_same_some_at_a_time(scale, set_constants):
     rng = np.random.default_rng(0)
     matrix = np.where(rng.random((50, 6)) < 0.4, np.nan, rng.integers(0, 3, (50, 6)))
     matrix[:, 0] = 1
     labels = CrowdLabels.from_matrix(matrix, scale=scale)
     whole = label_hash.label_keys(labels)
-    monkeypatch.setattr(label_hash, "_MOST_LABELS", 7)
+    set_constants(label_hash, TASK_ROWS=7)
     assert_array_equal(label_hash.label_keys(labels), whole)
     assert len(set(whole.tolist())) > 30
-    monkeypatch.setattr("crowdwise.labels._label_rows._MOST_STORED", 7)
+    set_constants("crowdwise.labels._label_rows", _MOST_STORED=7)
     again = CrowdLabels.from_matrix(matrix, scale=scale)
     assert_array_equal(again.labels_per_annotator, (~np.isnan(matrix)).sum(axis=0))

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import twin
+from constants import changed
 from crowds import crowd, labels_of
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,7 +25,7 @@ from crowdwise import (
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdConvergenceWarning
-from crowdwise.ridge import path as ridge_path
+from crowdwise.ridge import rounds as ridge_rounds
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth, class_weights
 from crowdwise.weights.folds import content_folds
 
@@ -164,14 +165,13 @@ def test_ratings_too(name):
     assert_allclose(model.expertise_, expertise, rtol=1e-8)
 
 
-def test_rows_are_read_where_sums_per_annotator_would_outgrow_the_features(monkeypatch):
+def test_rows_are_read_where_sums_per_annotator_would_outgrow_the_features():
     X, matrix = crowd(2, missing=0.4)
     sums = CrowdRidgeClassifier().fit(X, labels_of(matrix, 2))
-    monkeypatch.setattr("crowdwise.ridge.data._SMALL_SUMS", 0)
-    still = CrowdRidgeClassifier().fit(X, labels_of(matrix, 2))  # fewer numbers than the features have
     few = slice(0, matrix.shape[1] * (X.shape[1] + 1) - 1)
-    rows = CrowdRidgeClassifier().fit(X[few], labels_of(matrix[few], 2))
-    monkeypatch.undo()
+    with changed("crowdwise.ridge.data", _SMALL_SUMS=0):
+        still = CrowdRidgeClassifier().fit(X, labels_of(matrix, 2))  # fewer numbers than the features have
+        rows = CrowdRidgeClassifier().fit(X[few], labels_of(matrix[few], 2))
     same = CrowdRidgeClassifier().fit(X[few], labels_of(matrix[few], 2))
     assert (sums.route_, still.route_, rows.route_, same.route_) == ("sums", "sums", "rows", "sums")
     assert_allclose(rows.coef_, same.coef_, rtol=1e-8, atol=1e-10)
@@ -184,7 +184,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
     X, matrix = crowd(2, missing=missing, n_classes=3)
     settings = {"curriculum": curriculum, "random_state": SEED, "max_rounds": 12}
     sums = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
-    monkeypatch.setattr(ridge_path.Search, "needs_rows", True)
+    monkeypatch.setattr(ridge_rounds, "choose_route", lambda *args, **kwargs: "rows")
     rows = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
     assert (sums.route_, rows.route_) == ("sums", "rows")
     for name in ("coef_", "expertise_", "objective_"):
@@ -204,7 +204,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
 def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch):
     X, matrix = crowd(2)
     read = []
-    alternate = ridge_path.alternate
+    alternate = ridge_rounds.alternate
 
     def watched(*args, **kwargs):
         with monkeypatch.context() as patch:
@@ -212,7 +212,7 @@ def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch)
             patch.setattr(crowdwise.rows.features.Rows, "scores", lambda *_: read.append(1))
             return alternate(*args, **kwargs)
 
-    monkeypatch.setattr(ridge_path, "alternate", watched)
+    monkeypatch.setattr(ridge_rounds, "alternate", watched)
     model = CrowdRidgeClassifier(curriculum=curriculum, random_state=0).fit(X, labels_of(matrix))
     assert model.n_rounds_ > 3
     assert not read
@@ -425,14 +425,14 @@ def test_rounds_with_class_weights_settle_and_equal_the_slow_twin(class_weight, 
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {1: 5.0}])
-def test_examples_on_the_fence_do_not_keep_the_rounds_from_settling(class_weight, monkeypatch):
+def test_examples_on_the_fence_do_not_keep_the_rounds_from_settling(class_weight, set_constants):
     X, matrix = rare(4, missing=0.3)  # a crowd with such examples: most have none
     model = CrowdRidgeClassifier(class_weight=class_weight).fit(X, labels_of(matrix))
     assert model.converged_
     slow = twin.fit(X, matrix.tolist(), [0, 1], class_weight=listed(class_weight, 2), n_rounds=model.n_rounds_)
     between = ~np.isclose(slow["sample_weight"][:, None], model.class_weight_).any(axis=1)
     assert 0 < between.sum() <= 3
-    monkeypatch.setattr(class_weights, "_MOST_CHANGES", 10**6)
+    set_constants(class_weights, _MOST_CHANGES=10**6)
     with pytest.warns(CrowdConvergenceWarning):  # they would without the rule
         CrowdRidgeClassifier(class_weight=class_weight).fit(X, labels_of(matrix))
 
@@ -479,7 +479,7 @@ def _two(data, *, flip):
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {1: 5.0}])
-def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, monkeypatch):
+def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, set_constants):
     X, matrix = rare(4, missing=0.3)
     labels = labels_of(matrix)
     exact = CrowdRidgeClassifier(class_weight=class_weight).fit(X, labels)
@@ -488,7 +488,7 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
     X_all, labels_all = _two(rare(4), flip=False)
     X_all = sparse.csr_array(X_all)
     tuned = CrowdRidgeClassifierCV(l2s=L2S, cv=3, tune="once", class_weight=class_weight).fit(X_all, labels_all)
-    monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
+    set_constants(crowdwise.ridge.data, EXACT_COLUMNS=1)
     iterated = CrowdRidgeClassifier(class_weight=class_weight).fit(sparse.csr_array(X), labels)
     tuned_iterated = CrowdRidgeClassifierCV(l2s=L2S, cv=3, tune="once", class_weight=class_weight)
     tuned_iterated.fit(X_all, labels_all)
@@ -501,12 +501,11 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
 
 
 @pytest.mark.parametrize("curriculum", [Smooth(3.0), SelfPaced()])
-def test_tuned_iteratively_the_curriculum_goes_on_after_l2_is_chosen_again(curriculum, monkeypatch):
+def test_tuned_iteratively_the_curriculum_goes_on_after_l2_is_chosen_again(curriculum):
     X, matrix = rare(4, missing=0.3)
-    monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     tuned = CrowdRidgeClassifierCV((2.0,), l2s=L2S, cv=3, curriculum=curriculum)
-    model = tuned.fit(sparse.csr_array(X), labels_of(matrix))
-    monkeypatch.undo()
+    with changed(crowdwise.ridge.data, EXACT_COLUMNS=1):
+        model = tuned.fit(sparse.csr_array(X), labels_of(matrix))
     steepness = 0.0 if isinstance(curriculum, Smooth) else 2.0  # where each of them ends
     plain = CrowdRidgeClassifier(steepness, l2=model.l2_).fit(X, labels_of(matrix))
     assert model.route_ == "iterative"

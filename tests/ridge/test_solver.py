@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from crowdwise.ridge.collect import row_sums, values_from
+from crowdwise.ridge.collect import row_sums
 from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
 from crowdwise.rows.features import Rows, RowSpace
 
@@ -29,7 +29,7 @@ def to_features(theta, rows):
 def test_one_and_all_l2_equal_scikit_learn(intercept):
     X, y, weight = problem()
     rows = Rows.of(X, intercept=intercept)
-    gram, cross = row_sums(rows, weight, values_from(y), 2)
+    gram, cross = row_sums(rows, weight, y.__getitem__, 2)
     l2s = np.array([1e-3, 1.0, 50.0])
     spectrum = Spectrum.of(gram, intercept=intercept).solve(cross, l2s)
     for s, l2 in enumerate(l2s):
@@ -57,7 +57,7 @@ def test_coordinates_of_the_row_space_lose_nothing(container):
     X, y, weight = problem(n_rows=8, n_features=20)
     space = RowSpace.of(Rows.of(container(X), intercept=True))
     assert space.rows.n_columns <= 9
-    gram, cross = row_sums(space.rows, weight, values_from(y), 2)
+    gram, cross = row_sums(space.rows, weight, y.__getitem__, 2)
     theta = space.to_features(Factor.of(gram[0], 0.5, intercept=True).solve(cross[0]))
     coef, offset = expected(X, y, weight, 0.5, True)
     got_coef, got_offset = to_features(theta, space.original)
@@ -69,7 +69,7 @@ def test_without_l2_the_solution_of_smallest_norm_is_taken():
     X, y, weight = problem(n_features=3)
     X = np.column_stack([X, X[:, 0]])  # collinear
     rows = Rows.of(X, intercept=False)
-    gram, cross = row_sums(rows, weight, values_from(y), 2)
+    gram, cross = row_sums(rows, weight, y.__getitem__, 2)
     factor = Factor.of(gram[0], 0.0, intercept=False)
     theta = factor.solve(cross[0])
     assert factor.rank == Spectrum.of(gram, intercept=False).rank(0.0) == 3
@@ -83,7 +83,7 @@ def test_an_l2_below_the_rounding_of_the_sums_is_as_none(l2, container):
     X, y, weight = problem(n_features=3)
     X = np.column_stack([X, X[:, 0], X[:, 1] - X[:, 2]])
     rows = Rows.of(container(X), intercept=True)
-    gram, cross = row_sums(rows, weight, values_from(y), 2)
+    gram, cross = row_sums(rows, weight, y.__getitem__, 2)
     factor = Factor.of(gram[0], l2, intercept=True)
     centred, root = X - weight @ X / weight.sum(), np.sqrt(weight)[:, None]
     expected = np.linalg.lstsq(root * centred, root * (y - weight @ y / weight.sum()), rcond=1e-10)[0]
@@ -96,7 +96,7 @@ def test_an_l2_below_the_rounding_of_the_sums_is_as_none(l2, container):
 def test_rows_that_are_all_alike_determine_nothing(container):
     X = np.repeat(np.random.default_rng(0).normal(size=(1, 4)) * 1e3, 9, axis=0)
     rows = Rows.of(container(X), intercept=True)
-    gram, cross = row_sums(rows, np.linspace(0.1, 1, 9), values_from(np.arange(9.0)[:, None]), 1)
+    gram, cross = row_sums(rows, np.linspace(0.1, 1, 9), np.arange(9.0)[:, None].__getitem__, 1)
     factor = Factor.of(gram[0], 0.0, intercept=True)
     assert factor.rank == 0
     assert (factor.solve(cross[0])[:-1] == 0).all()
@@ -112,13 +112,13 @@ def test_sparse_features_far_from_zero_equal_dense_ones(n_features):
     assert thin.far
     assert dense.far
     assert thin.X.nnz == np.count_nonzero(X)
-    systems = [row_sums(rows, weight, values_from(y), 1) for rows in (thin, dense)]
+    systems = [row_sums(rows, weight, y.__getitem__, 1) for rows in (thin, dense)]
     thetas = [Factor.of(gram[0], 0.3, intercept=True).solve(cross[0]) for gram, cross in systems]
     assert_allclose(thetas[0][:n_features], thetas[1][:n_features], rtol=1e-8, atol=1e-12)
     assert_allclose(thin.scores(thetas[0]), dense.scores(thetas[1]), rtol=1e-8, atol=1e-12)
     assert_allclose(solve_iteratively(thin, weight, y, 0.3, None), thetas[0], rtol=1e-6, atol=1e-8)
     if n_features > 40:
         space = RowSpace.of(thin)
-        gram, cross = row_sums(space.rows, weight, values_from(y), 1)
+        gram, cross = row_sums(space.rows, weight, y.__getitem__, 1)
         lifted = space.to_features(Factor.of(gram[0], 0.3, intercept=True).solve(cross[0]))
         assert_allclose(lifted[:n_features], thetas[0][:n_features], rtol=1e-7, atol=1e-10)

@@ -8,14 +8,14 @@ from crowdwise import CrowdLabels
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.statistics import Placed, add_placed
-from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.ridge.targets import Targets, first_consensus
 from crowdwise.rows.features import Rows, mean_variance
 
 
 def statistics(X, labels, *, easiness=None, sample_weight=None, cell=None, n_cells=1, intercept=True):
-    targets = Targets.of(labels)
+    targets, init = Targets.of(labels), "mean" if labels.classes is None else "majority"
     return collect(
-        Rows.of(X, intercept=intercept), labels, targets, first=majority_targets(labels, targets),
+        Rows.of(X, intercept=intercept), labels, targets, first=first_consensus(labels, targets, init),
         easiness=easiness, sample_weight=sample_weight, cell=cell, n_cells=n_cells,
     )  # fmt: skip
 
@@ -55,7 +55,7 @@ def test_sums_equal_loops_over_labels(missing, n_classes, container):
         assert_allclose(sums.mass[0, j], weight[rows].sum())
         assert_allclose(sums.answered[0, j], len(rows))
         assert_allclose(sums.squares[0, j], weight[rows].sum() * (1 if n_classes == 2 else n_classes / 2))
-    first = majority_targets(labels, targets)
+    first = first_consensus(labels, targets, "majority")
     n = labels.labels_per_example
     assert_allclose(sums.first[0], (Z * (weight * n)[:, None]).T @ first, rtol=1e-10, atol=1e-10)
 
@@ -66,7 +66,7 @@ def test_sums_of_blocks_add_up(missing):
     labels = labels_of(matrix)
     rows = Rows.of(X, intercept=True)
     targets = Targets.of(labels)
-    first = majority_targets(labels, targets)
+    first = first_consensus(labels, targets, "majority")
     whole = collect(rows, labels, targets, first=first)
     half = np.arange(len(X)) < 15
     half[:2] = [True, False]
@@ -109,7 +109,7 @@ def test_blended_sums_are_the_sums_of_blended_weights(missing):
     targets = Targets.of(labels)
     rng = np.random.default_rng(0)
     easiness, own = rng.random((2, len(X)))
-    work = {"first": majority_targets(labels, targets), "sample_weight": own}
+    work = {"first": first_consensus(labels, targets, "majority"), "sample_weight": own}
     rows = Rows.of(X, intercept=True)
     easy, plain = collect(rows, labels, targets, easiness=easiness, **work), collect(rows, labels, targets, **work)
     expected = collect(rows, labels, targets, easiness=0.3 * easiness + 0.7, **work)
@@ -180,8 +180,8 @@ def test_without_an_intercept_nothing_is_shifted():
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
 @pytest.mark.parametrize("centred", [True, False])
-def test_the_mean_variance_is_that_of_every_feature_by_itself(make, centred, rng, monkeypatch):
-    monkeypatch.setattr("crowdwise.rows.features._BLOCK_BYTES", 2**11)  # several blocks
+def test_the_mean_variance_is_that_of_every_feature_by_itself(make, centred, rng, set_constants):
+    set_constants("crowdwise.rows.features", _BLOCK_BYTES=2**11)  # several blocks
     X, weight = rng.normal(size=(300, 4)).astype(np.float32) * [0.1, 1, 5, 0] + [3, 0, -1, 2], rng.uniform(0.1, 2, 300)
     X = X.astype(np.float32).astype(np.float64)
     around = np.average(X, axis=0, weights=weight) if centred else np.zeros(4)

@@ -32,8 +32,8 @@ def test_sums_add_by_name_and_have_no_other():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_memory_blocks_and_dask_give_the_same_sums(make, monkeypatch):
-    monkeypatch.setattr(of_chunks, "_CHUNK_LABELS", 200)
+def test_memory_blocks_and_dask_give_the_same_sums(make, set_constants):
+    set_constants(of_chunks, _CHUNK_LABELS=200)
     X, labels, _ = clear_crowd(1, n_examples=300, n_classes=3)
     X = np.where(np.abs(X) < 0.3, 0.0, X)
     weight = np.random.default_rng(0).integers(1, 4, 300).astype(float)
@@ -55,8 +55,8 @@ def test_memory_blocks_and_dask_give_the_same_sums(make, monkeypatch):
         assert_array_equal(sums.tally, labels._tally.sum(axis=0))
 
 
-def test_chunks_in_memory_are_all_rows_in_order_and_keep_what_was_computed(monkeypatch):
-    monkeypatch.setattr(of_chunks, "_CHUNK_LABELS", 300)
+def test_chunks_in_memory_are_all_rows_in_order_and_keep_what_was_computed(set_constants):
+    set_constants(of_chunks, _CHUNK_LABELS=300)
     X, matrix = crowd(n_examples=500)
     chunks = MemoryChunks.of(labels_of(matrix), np.ones(500), X, np.arange(500) % 2)
     assert len(chunks.chunks) > 3

@@ -20,7 +20,8 @@ from crowdwise import (
 )
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.ridge import sums
-from crowdwise.rows.dask_blocks import DaskBlocks, is_dask
+from crowdwise.rows.dask_blocks import DaskBlocks
+from crowdwise.rows.features import is_dask
 from crowdwise.rows.summary import DataSummary
 from crowdwise.weights import SelfPaced
 
@@ -131,8 +132,8 @@ def test_the_logistic_model_gives_the_fit_in_memory():
     assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-10)
 
 
-def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(rounds_over_blocks, monkeypatch):
-    monkeypatch.setattr("crowdwise.weights.folds.ENOUGH_EXAMPLES", 0)  # the folds of many examples
+def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(rounds_over_blocks, set_constants):
+    set_constants("crowdwise.weights.folds", ENOUGH_EXAMPLES=0)  # the folds of many examples
     X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
     settings = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 1.0}
     expected = CrowdLogisticClassifier(**settings).fit(X, labels)
@@ -347,8 +348,8 @@ def test_groups_have_one_vote_together_as_in_memory(model):
         labels.with_groups(["a", "b"])
 
 
-def test_sums_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2000)
+def test_sums_that_do_not_fit_are_refused(set_constants):
+    set_constants(sums, MEMORY_BUDGET=2000)
     _, _, X, y = frames(*numbers(missing=0.3))
     for model in (CrowdRidgeClassifier(), CrowdRidgeRegressor(), CrowdRidgeClassifierCV()):
         with pytest.raises(DataError, match="do not fit into 0 MiB"):

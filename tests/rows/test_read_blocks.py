@@ -94,9 +94,9 @@ def test_the_other_models_learn_from_blocks(saved):
     assert_same(clone(rated).fit(read_blocks(X, ratings, max_bytes=SMALL)), clone(rated).fit(X, ratings))
 
 
-def test_threads_change_no_bit(saved, monkeypatch):
+def test_threads_change_no_bit(saved, monkeypatch, set_constants):
     _, X, y = saved
-    monkeypatch.setattr("crowdwise.rows.summary.ENOUGH_EXAMPLES", 15)
+    set_constants("crowdwise.rows.summary", ENOUGH_EXAMPLES=15)
     models = []
     for n_threads in (1, 2):
         monkeypatch.setattr("crowdwise.rows.chunks.available_cores", lambda n=n_threads: n)

@@ -25,8 +25,8 @@ def summary_of(X, labels, cuts=(), order=None):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_neither_cuts_nor_order_of_chunks_change_the_summary(make, monkeypatch):
-    monkeypatch.setattr(summary, "ENOUGH_EXAMPLES", 30)
+def test_neither_cuts_nor_order_of_chunks_change_the_summary(make, set_constants):
+    set_constants(summary, ENOUGH_EXAMPLES=30)
     X, labels, _ = clear_crowd(10, n_examples=200, n_classes=3)
     X = make(X)
     whole = summary_of(X, labels)
@@ -49,9 +49,9 @@ def _dense(X):
     return X.toarray() if sparse.issparse(X) else X
 
 
-def test_the_sample_begins_with_the_rows_that_a_fit_in_memory_takes(monkeypatch):
+def test_the_sample_begins_with_the_rows_that_a_fit_in_memory_takes(set_constants):
     X, labels, _ = clear_crowd(3, n_examples=200)
-    monkeypatch.setattr(summary, "ENOUGH_EXAMPLES", 60)
+    set_constants(summary, ENOUGH_EXAMPLES=60)
     sample = summary_of(X, labels, [50, 90]).sample.in_order()
     for most in (10, 60):
         some = first_of_sample(X, labels, most)
@@ -69,8 +69,8 @@ def test_few_rows_are_all_kept_in_their_order():
     assert_array_equal(np.sort(found.sample.in_order().X, axis=0), np.sort(X, axis=0))
 
 
-def test_rows_with_equal_features_are_not_kept_or_left_out_together(monkeypatch):
-    monkeypatch.setattr(summary, "ENOUGH_EXAMPLES", 100)
+def test_rows_with_equal_features_are_not_kept_or_left_out_together(set_constants):
+    set_constants(summary, ENOUGH_EXAMPLES=100)
     rng = np.random.default_rng(0)
     X, matrix = np.repeat([[0.0], [1.0]], 500, axis=0), rng.integers(0, 2, (1000, 12))
     sample = summary_of(X, labels_of(matrix)).sample

@@ -193,3 +193,10 @@ def test_odd_answers_are_errors(folder, text, words):
     (folder / "truth.csv").write_text(text)
     with pytest.raises(DataError, match=words):
         inputs_of(folder, truth=folder / "truth.csv")
+
+
+def test_times_of_rows_without_a_label_are_those_of_no_one(folder):
+    rows = "1,ann,yes,2026-01-01\n1,bob,no,2026-01-05\n2,ann,no,2026-01-02\n1,cas,,2026-03-01\n"
+    (folder / "timed.csv").write_text("task,worker,label,time\n" + rows)
+    times = read_inputs(folder / "timed.csv").times
+    assert times.astype("datetime64[D]").astype(str).tolist() == ["2026-01-01", "2026-01-05", "2026-01-02"]

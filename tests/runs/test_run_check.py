@@ -95,8 +95,8 @@ def test_an_alpha_below_zero_is_less_than_chance():
     assert "annotators agree less than by chance: Krippendorff's alpha -0.67" in check(Inputs(crossed)).as_text()
 
 
-def test_many_examples_are_looked_at_in_part(monkeypatch):
-    monkeypatch.setattr("crowdwise.runs._check._MOST_ROWS", 40)
+def test_many_examples_are_looked_at_in_part(monkeypatch, set_constants):
+    set_constants("crowdwise.runs._check", _MOST_ROWS=40)
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 100)
     X = truth[:, np.newaxis] + rng.normal(size=(100, 2))

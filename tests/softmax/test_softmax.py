@@ -86,12 +86,12 @@ def test_several_chunks_are_one_chunk(n_classes, make, rng):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_threads_change_no_bit(n_classes, rng, monkeypatch):
+def test_threads_change_no_bit(n_classes, rng, monkeypatch, set_constants):
     X, posterior = rng.normal(size=(300, 5)), rng.dirichlet(np.ones(n_classes), 300)
     weight, fold = rng.uniform(0.1, 2, 300), rng.integers(0, 3, 300)
     cuts = range(30, 300, 30)
     one = models_of(X, posterior, weight, 0.5, fold=fold, cuts=cuts).fit(kept_targets, weight, **EXACTLY)
-    monkeypatch.setattr("crowdwise._threads._PARALLEL_FROM", 0)
+    set_constants("crowdwise._threads", _PARALLEL_FROM=0)
     monkeypatch.setattr("crowdwise._threads.available_cores", lambda: 3)
     three = models_of(X, posterior, weight, 0.5, fold=fold, cuts=cuts).fit(kept_targets, weight, **EXACTLY)
     assert_array_equal(three, one)
@@ -138,11 +138,11 @@ def test_rows_of_one_class_have_finite_intercepts(rng):
     assert_allclose(proba, [40 + 1 / 3, 1 / 3, 1 / 3] / np.float64(41), atol=1e-6)  # one example more, of all classes
 
 
-def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch):
+def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, set_constants):
     X = rng.normal(size=(60, 12)) * np.geomspace(0.01, 100, 12)
     posterior, weight = rng.dirichlet(np.ones(3), 60), rng.uniform(0.2, 2, 60)
     exact = fit_softmax(X, posterior, weight, l2=0.1)
-    monkeypatch.setattr("crowdwise.softmax.curvature._EXACT_COLUMNS", 5)
+    set_constants("crowdwise.softmax.curvature", _EXACT_COLUMNS=5)
     assert_allclose(
         log_probabilities(X, fit_softmax(X, posterior, weight, l2=0.1)), log_probabilities(X, exact), atol=1e-4
     )
@@ -160,10 +160,10 @@ def test_sums_of_folds_by_hand(rng):
         assert_allclose(sums[:, k], values[fold == k].T @ read, atol=1e-12)
 
 
-def test_blocks_of_rows_change_next_to_nothing(rng, monkeypatch):
+def test_blocks_of_rows_change_next_to_nothing(rng, set_constants):
     X, posterior, weight = rng.normal(size=(300, 8)), rng.dirichlet(np.ones(3), 300), rng.uniform(0.2, 2, 300)
     whole = fit_softmax(X, posterior, weight, l2=0.1)
-    monkeypatch.setattr("crowdwise.softmax.models._BLOCK_BYTES", 2**10)
+    set_constants("crowdwise.softmax.models", _BLOCK_BYTES=2**10)
     assert_allclose(fit_softmax(X, posterior, weight, l2=0.1), whole, rtol=1e-7, atol=1e-8)
 
 
@@ -225,6 +225,6 @@ def test_logarithms_of_two_classes_equal_those_of_logaddexp(scores):
     total, proba = normalisers(scores[np.newaxis, np.newaxis])
     assert_allclose(total[0], np.logaddexp(0, scores), rtol=1e-14, atol=1e-15)
     assert_allclose(proba[0, 0], np.exp(second), rtol=1e-13, atol=1e-300)
-    shares = np.empty((2, len(scores)))
-    assert_allclose(shares_of_sum(np.stack([scores, np.full_like(scores, 3.0)]), shares), np.logaddexp(scores, 3.0))
+    shares = np.stack([scores, np.full_like(scores, 3.0)])
+    assert_allclose(shares_of_sum(shares), np.logaddexp(scores, 3.0))
     assert_allclose(shares, np.exp([scores, np.full_like(scores, 3.0)] - np.logaddexp(scores, 3.0)), atol=1e-300)

@@ -140,9 +140,9 @@ def test_signs_of_patterns_in_the_path_of_a_parquet_file_are_letters(name, decoy
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_table_that_is_replaced_before_all_of_it_is_read_is_busy(kind, tmp_path, monkeypatch):
+def test_a_table_that_is_replaced_before_all_of_it_is_read_is_busy(kind, tmp_path, set_constants):
     polars = pytest.importorskip("polars")
-    monkeypatch.setattr("crowdwise.tables._table._N_ROWS", 1)
+    set_constants("crowdwise.tables._table", N_ROWS=1)
     path = tmp_path / f"labels.{kind}"
 
     def save(first, second):
@@ -225,12 +225,12 @@ def test_a_column_that_is_not_there_is_answered_with_those_that_are(saved):
         open_table(saved(ROWS)).columns(["x"])
 
 
-def test_a_small_file_that_swells_is_refused_before_it_fills_the_memory(saved, monkeypatch):
-    monkeypatch.setattr(lines_module, "LONGEST", 2**20)
+def test_a_small_file_that_swells_is_refused_before_it_fills_the_memory(saved, set_constants):
+    set_constants(lines_module, LONGEST=2**20)
     bomb = saved(gzip.compress(b"0" * 2**23, mtime=0))
     with pytest.raises(DataError, match="a line of more than"):
         open_table(bomb)
-    monkeypatch.setattr("crowdwise.tables._source._LARGE", 2**20)
+    set_constants("crowdwise.tables._source", _LARGE=2**20)
     with pytest.raises(DataError, match="which no usual file does"):
         Source(str(bomb)).read()
 

@@ -101,10 +101,10 @@ def test_where_all_is_known_there_is_nothing_to_compare_with():
     assert drawn(ALL, []).is_representative
 
 
-def test_some_of_many_others_are_enough(monkeypatch):
+def test_some_of_many_others_are_enough(set_constants):
     others = np.random.default_rng(0).permutation(np.tile(ALL, 5))
     whole = drawn(ALL[::5], others)
-    monkeypatch.setattr("crowdwise.truths.representativeness._ENOUGH", 200)  # every third
+    set_constants("crowdwise.truths.representativeness", COMPARED_EXAMPLES=200)  # every third
     part = drawn(ALL[::5], others)
     assert part.distance != whole.distance
     assert part.is_representative

@@ -19,9 +19,9 @@ from crowdwise._arrays import Codes, Floats
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.classifier import PAPER_L2S
-from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.ridge.data import RidgeData, Weights
-from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.collect import row_sums
+from crowdwise.ridge.data import RidgeData
+from crowdwise.ridge.problem import L2Choice, SumsProblem, Weights
 from crowdwise.ridge.rounds import RoundWeights, alternate
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
 from crowdwise.ridge.statistics import Statistics
@@ -76,8 +76,8 @@ def tuned_ridge(X: Any, target: NDArray[Any]) -> TunedRidge:
     original = Rows.of(X, intercept=True)
     space = row_space(original)
     rows = original if space is None else space.rows
-    values = values_from(np.asarray(target, dtype=np.float64)[:, np.newaxis])
-    gram, cross = row_sums(rows, None, values, 1, stratified_folds(np.sign(target)), N_FOLDS)
+    values = np.asarray(target, dtype=np.float64)[:, np.newaxis]
+    gram, cross = row_sums(rows, None, values.__getitem__, 1, stratified_folds(np.sign(target)), N_FOLDS)
     training, l2s = leave_one_out(N_FOLDS), np.array(PAPER_L2S)
     spectrum = Spectrum.of(np.tensordot(training, gram, axes=1), intercept=True)
     path = spectrum.solve(np.tensordot(training, cross, axes=1), l2s)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise._arrays import Array, Floats, Positions
@@ -21,7 +21,7 @@ from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._align import align, match_examples
 from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdMixin, all_or_nothing
 from crowdwise.paper.theory.alignment import Kernel
 from crowdwise.paper.theory.balls import Metric
 from crowdwise.paper.theory.bounds import regions
@@ -45,7 +45,7 @@ _ORDERS = ("disagreement", "margin", "given", "random")
 _KEPT = ("classes_", "n_features_in_", "feature_names_in_")
 
 
-class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
+class EasyFirstPerceptron(CrowdMixin, ClassifierMixin, BaseEstimator):
     """Online perceptron over labels of many annotators, fed with the easiest examples first.
 
     With ``order="margin"`` it learns the sequence of the paper: margins and labels estimated from features and labels,

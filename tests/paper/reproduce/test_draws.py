@@ -71,8 +71,8 @@ def test_without_redrawing_the_first_version_is_taken():
     assert drawn.redrawn == 0
 
 
-def test_hopeless_noise_is_an_error_and_not_an_endless_loop(monkeypatch):
-    monkeypatch.setattr("crowdwise.paper.reproduce.draws._MOST_REDRAWS", 5)
+def test_hopeless_noise_is_an_error_and_not_an_endless_loop(set_constants):
+    set_constants("crowdwise.paper.reproduce.draws", _MOST_REDRAWS=5)
     with pytest.raises(DataError, match="none of 5 versions"):
         draw_usable(lambda rng: _draw(-1), np.random.default_rng(0), redraw=True)
 

@@ -31,7 +31,7 @@ def test_sizes_agree_but_for_the_papers_slip_and_the_stand_in_is_marked(tmp_path
     assert "patient" in rows["breast-cancer"]["verdict"]
 
 
-def test_without_data_it_says_what_to_put_where(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdwise.datasets._libsvm.SITE", (tmp_path / "nowhere").as_uri() + "/")
+def test_without_data_it_says_what_to_put_where(tmp_path, set_constants):
+    set_constants("crowdwise.datasets._libsvm", SITE=(tmp_path / "nowhere").as_uri() + "/")
     with pytest.raises(MissingDataError, match="Put the file there"):
         reproduce("table3", Options(out=tmp_path, datasets=("heart",), data_home=tmp_path))

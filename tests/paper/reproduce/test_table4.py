@@ -41,8 +41,8 @@ def test_the_table_marks_the_stand_in_and_speaks_of_the_patients_number():
     assert "w4a (stand-in), α=1" in " ".join(summary["outside"])
 
 
-def test_without_any_data_it_says_what_to_put_where(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdwise.datasets._libsvm.SITE", (tmp_path / "nowhere").as_uri() + "/")
+def test_without_any_data_it_says_what_to_put_where(tmp_path, set_constants):
+    set_constants("crowdwise.datasets._libsvm", SITE=(tmp_path / "nowhere").as_uri() + "/")
     with pytest.raises(MissingDataError, match="Put the file there"):
         reproduce("table4", Options(out=tmp_path / "out", datasets=("heart",), data_home=tmp_path))
     assert not (tmp_path / "out").exists()  # found out before anything was made
@@ -64,8 +64,8 @@ def test_quick_version_shows_the_strong_effect_and_the_same_bytes_whatever_the_p
 
 
 @pytest.mark.usefixtures("libsvm_data")
-def test_a_missing_set_is_left_out_and_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdwise.datasets._libsvm.SITE", (tmp_path / "nowhere").as_uri() + "/")
+def test_a_missing_set_is_left_out_and_named(tmp_path, set_constants):
+    set_constants("crowdwise.datasets._libsvm", SITE=(tmp_path / "nowhere").as_uri() + "/")
     from crowdwise.datasets import data_directory
 
     (tmp_path / "libsvm").mkdir()

@@ -39,8 +39,8 @@ def naive_radius(X, estimated, given, radii):
 
 
 @pytest.mark.parametrize("block", [1, 50, 2**21])
-def test_ball_averages_equal_three_loops_whatever_the_block(monkeypatch, block):
-    monkeypatch.setattr(balls, "_BLOCK_DISTANCES", block)
+def test_ball_averages_equal_three_loops_whatever_the_block(set_constants, block):
+    set_constants(balls, _BLOCK_DISTANCES=block)
     rng = np.random.default_rng(0)
     X, values, radii = rng.normal(size=(20, 3)), rng.normal(size=20), [1.5, 0.0, 0.4, 99.0, 1.5]
     assert ball_averages(X, values, radii) == pytest.approx(naive_averages(X, values, radii))

@@ -12,7 +12,7 @@ from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
 from crowdwise.exceptions import MissingExtraError, OutputError
 from crowdwise.reporting import render_html, render_json, render_markdown, summarize
 from crowdwise.reporting._svg import tag
-from crowdwise.reporting.render import embedded_json, markdown_cell
+from crowdwise.reporting.report import embedded_json, markdown_cell
 
 HOSTILE = [
     "<script>alert(1)</script>",
