@@ -334,7 +334,9 @@ def test_interrupted_while_it_starts_it_exits_130_without_a_traceback(tmp_path):
         _, message = process.communicate()
         # Python ends itself by the signal if it came inside exec(); a shell says 130 for both.
         assert process.returncode in (130, -signal.SIGINT), message
-        assert message.strip() == "crowdwise: interrupted; what is finished is kept, start again to go on.", delay
+        assert message.strip() == "crowdwise: interrupted; finished work is kept. Run the command again to continue.", (
+            delay
+        )
 
 
 @pytest.mark.slow

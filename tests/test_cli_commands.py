@@ -297,7 +297,7 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     code, _, err = run("fit", *files, *no_labels)
     assert code == 0
     assert "1 known answer of these examples" in err
-    assert "never given, though said to be no label: '-1', 'unsure'" in err
+    assert "declared as no label, but never given: '-1', 'unsure'" in err
     (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,-1\n")
     assert run("fit", *files, "--force", "--strip", "--missing", "-1")[0] == 0
     code, _, err = run("fit", *files, "--force", "--strip")
@@ -330,7 +330,7 @@ def test_a_run_without_its_files_says_what_makes_it_again(here, run, tmp_path):
         (tmp_path / "run" / name).unlink(missing_ok=True)
         code, _, err = run(*arguments)
         assert code == 66
-        assert f"{name} is not there any more: make the run again (crowdwise fit labels.csv" in err
+        assert f"{name} no longer exists: make the run again (crowdwise fit labels.csv" in err
 
 
 def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
@@ -736,7 +736,7 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Unsure"], "'Unsure': if that means no answer, add --abstain Unsure"),
+        (["Unsure"], "'Unsure': if this means no answer, add --abstain Unsure"),
         (["no idea", "none"], "--abstain 'no idea' --abstain none"),
         (["a", "b", "c"], None),
     ],

@@ -284,4 +284,4 @@ def _note_few(names: Array, n: Codes, tested: Bools, min_examples: int) -> None:
             f"{min_examples} examples with the candidate and another person: {few}."
         )
     if n[tested].min() < _ENOUGH_EXAMPLES:
-        warn(f"some people have fewer than {_ENOUGH_EXAMPLES} examples: the t-test is doubtful for so few; label more.")
+        warn(f"some people have fewer than {_ENOUGH_EXAMPLES} examples: too few for a reliable t-test; label more.")

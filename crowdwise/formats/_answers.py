@@ -198,7 +198,7 @@ class Answers:
         label = self.label_of(answer.value, question)
         if answer.kind == "model":
             annotator = f"model:{annotator}"
-            self.note(f"the predictions of {annotator!r} are an annotator of their own.")
+            self.note(f"the predictions of {annotator!r} count as a separate annotator.")
         elif answer.kind == "judge":
             annotator = self._run_of(annotator, example, question)
         self._to_questions.append((example, answer._replace(annotator=annotator, value=label)))
@@ -310,7 +310,7 @@ class Answers:
         for text in absent:
             meant = {plain_spelling(part) for part in (text, *text.split(","))}
             shown.append(repr(text) + perhaps([repr(label) for label in labels if plain_spelling(label) in meant]))
-        return [f"never given, though said to be no label: {', '.join(shown)}"] if absent else []
+        return [f"declared as no label, but never given: {', '.join(shown)}"] if absent else []
 
     def _spell_alike(self) -> None:
         """Give labels that are spelt alike one spelling, the declared or the most frequent."""

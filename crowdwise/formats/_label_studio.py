@@ -43,10 +43,10 @@ def _answers_in(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
         if isinstance(annotation, dict):
             yield from _annotated(place, annotation, answers)
         else:
-            answers.left_out["annotations of which the file has only the id"] += 1
+            answers.left_out["annotations with only an id in the file"] += 1
     for prediction in list_in(place, task, "predictions"):
         if not isinstance(prediction, dict):
-            answers.left_out["predictions of which the file has only the id"] += 1
+            answers.left_out["predictions with only an id in the file"] += 1
             continue
         model, time = first_text(prediction, ["model_version"]) or "prediction", as_text(prediction.get("created_at"))
         for question, choices in _choices(place, prediction, answers).items():

@@ -37,7 +37,7 @@ _SCORES = {
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
-ROUGH = "a rough guess from two annotators, which known answers would replace"
+ROUGH = "a rough estimate: labels of two annotators cannot show who is right"
 PAGES = (("annotators", "Annotators"),)
 
 
@@ -187,14 +187,22 @@ _COLUMNS = (
     Column("Expertise", "expertise", "{:.3g}".format, "weight in the vote", True, lambda row: bar(row["bar"])),
     Column("Estimated accuracy", "accuracy", short_percent, "against the consensus", picture=_accuracy_span),
     Column("On known answers", "truth_accuracy", short_percent, "accuracy on the examples with a known answer"),
-    Column("With consensus", "agrees_with_consensus", short_percent, "labels that equal the consensus", True),
-    Column("With model", "agrees_with_model", short_percent, "labels that equal the out-of-fold prediction", True),
+    Column("With consensus", "agrees_with_consensus", short_percent, "share of labels equal to the consensus", True),
+    Column(
+        "With model", "agrees_with_model", short_percent, "share of labels equal to the out-of-fold prediction", True
+    ),
     Column("Offset", "offset", "{:+.2f}".format, "how much higher than the consensus their labels are on average"),
-    Column("Slope", "slope", "{:.2f}".format, "by how much their rating rises if the true one rises by one", True),
+    Column("Slope", "slope", "{:.2f}".format, "how much their rating rises when the true one rises by 1", True),
     Column("Spread", "spread", "{:.2f}".format, "standard deviation of their labels after the offset"),
     Column("Correlation", "correlation", "{:.2f}".format, "with the consensus"),
     Column("Rank correlation", "rank_correlation", "{:.2f}".format, "Spearman's, with the consensus", True),
-    Column("Limits", "limits_low", "{:+.2f}".format, "limits of agreement: 95% of their differences lie between", True),
+    Column(
+        "Limits",
+        "limits_low",
+        "{:+.2f}".format,
+        "limits of agreement: 95% of their differences from the consensus are between these",
+        True,
+    ),
 )
 
 
@@ -219,7 +227,9 @@ def advice(summary: Summary) -> list[str]:
     if adverse := flagged(summary, _ADVERSE):
         steps.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
     if copies := flagged(summary, "same labels as"):
-        steps.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+        steps.append(
+            f"ask whether {some_of(copies)} worked independently: their labels are identical to another annotator’s"
+        )
     return steps
 
 

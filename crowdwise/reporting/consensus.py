@@ -206,7 +206,7 @@ def _more_truths(check: dict[str, Any]) -> str:
     if not check.get("at_random", True) and unknown:
         return (
             "These examples are not a random draw, so this may not hold for the others (mean confidence "
-            f"{percent(check['others'], 1)}): add answers to examples drawn at random (crowdwise next --at-random)."
+            f"{percent(check['others'], 1)}): add answers for examples drawn at random (crowdwise next --at-random)."
         )
     if not needed or not unknown or ("error" in check and needed > unknown):
         return ""
@@ -215,7 +215,7 @@ def _more_truths(check: dict[str, Any]) -> str:
     if needed <= unknown:
         return f"{needed:,} more would narrow the interval to ±{100 * check['within']:.0f} points."
     low, high = share_interval(check["accuracy"], check["n"] + unknown)
-    return f"All {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
+    return f"Answers for all {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
 
 
 def calibration_sentence(summary: Summary) -> str:

@@ -45,7 +45,7 @@ class Fit:
         if X is not None and np.ndim(X) != 2:
             raise DataError(f"X must be the features of the fit, a row per example; got {type(X).__name__}.")
         if X is not None and np.shape(X)[0] != len(crowd):
-            raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(crowd)}. Give the features of the fit.")
+            raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(crowd)}. Pass the features of the fit.")
         known = None if truth is None else _codes_or_ratings(truth, crowd)
         drift = None
         if times is not None and crowd.classes is not None:

@@ -112,7 +112,7 @@ class Settled:
         if not self.converged and self.change < tol:
             warn(
                 f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "
-                "choose a curriculum that is done sooner (a larger c or growth).",
+                "choose a curriculum that finishes sooner (a larger c or growth).",
                 CrowdConvergenceWarning,
             )
         elif not self.converged:
@@ -125,7 +125,7 @@ class Settled:
         if self.comparable and rise > _NEGLIGIBLE:
             best = int(self.objective.argmin()) + 1
             warn(
-                f"the objective rose by {rise:.2g} after round {best}: the penalty is set anew in every round, so that "
+                f"the objective rose by {rise:.2g} after round {best}: the penalty is rescaled in every round, so that "
                 f"l2 keeps its meaning, and outweighed the better fit. Set max_rounds={best} to stop there, or try "
                 "another l2.",
                 CrowdConvergenceWarning,

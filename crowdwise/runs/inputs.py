@@ -126,7 +126,7 @@ def read_inputs(
     elif show is not None:
         reading["texts"] = show
     if show is not None and reading["texts"] != show:
-        raise DataError("the texts to learn from, --text, are shown in the report: leave out --show.")
+        raise DataError("the texts of --text are shown in the report anyway: leave out --show.")
     file = formats.read(labels, **reading)
     if show is not None and file.texts is None and features is None:
         raise DataError(f"{os.fspath(labels)} has no column {show!r} to show.")
@@ -203,7 +203,7 @@ def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str
         X, gaps = recipe.transform(table)
         return FeatureTable(as_objects(list(map(str, examples))), X, recipe, table[named[0]], (*notes, *gaps))
     raise DataError(
-        f"the column {named[0]!r} is looked for in a file of features, and none is given: name it after the labels. "
+        f"the column {named[0]!r} needs a file of features: give it after the labels file. "
         "(Of the columns in the file of labels, one of texts can be used: --text COLUMN.)"
     )
 
@@ -236,11 +236,11 @@ def _describe_mismatch(examples: Array, table: FeatureTable, only_labels: Array,
     if n_both == 0 and table.recipe.is_matrix:
         return (
             f"no example has both labels and features: {sides}. A NumPy file has no ids: its rows are the "
-            "examples 0, 1, 2, ... Give a file with an id per row: --ids FILE."
+            "examples 0, 1, 2, ... Give a file with one id per row: --ids FILE."
         )
     advice = ids_spelt_otherwise(only_labels, only_features) or ids_shifted(examples, table.ids)
     if n_both == 0:
-        advice = advice or "Are the right columns taken for ids? --example, --id."
+        advice = advice or "Are these the right id columns? Choose them with --example and --id."
         return f"no example has both labels and features: {sides}. {advice}"
     advice = advice or "Complete the features, or leave out examples without them: --join inner."
     return f"{count(n_both, 'example has', 'examples have')} labels and features, but {sides}. {advice}"

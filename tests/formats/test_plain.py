@@ -337,7 +337,7 @@ def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     assert "never given" not in " ".join(formats.read(path, missing=["-1", "NA"]).notes)
     assert formats.read(path, abstain=["-1"]).notes[-1] == "1 abstention (counted, not used as labels)"
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
-    assert found == "never given, though said to be no label: '-9', '?'"
+    assert found == "declared as no label, but never given: '-9', '?'"
     path = saved("task,worker,label\na,ann,Unsure\na,bob,tie\nb,bob,no\n")
     with pytest.warns(CrowdWarning, match="'Unsure' counts as a class"):
         found = formats.read(path, abstain=["unsure", "Unsure,tie"]).notes[-1]

@@ -143,7 +143,7 @@ def test_label_studio_counts_the_newest_answer_of_every_annotator_and_leaves_out
         "repeated annotations (1)",
         "results that are no class or rating (spans, boxes, texts) (1)",
         "answers about a part of an example (1)",
-        "predictions of which the file has only the id (1)",
+        "predictions with only an id in the file (1)",
         "earlier answers of the same annotator to the same example (1)",
     ):
         assert part in left_out
@@ -478,7 +478,7 @@ def test_scorers_of_inspect_are_annotators_and_epochs_examples():
         "b": {"grader_a": "C"},
     }
     assert file.texts["b"] == "Question b?"
-    assert "every epoch is an example of its own: the model answered anew." in file.notes
+    assert "every epoch counts as a separate example, as the model answered again." in file.notes
     assert "left out: rows without a label (1 empty)" in file.notes
 
 

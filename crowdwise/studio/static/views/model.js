@@ -40,7 +40,7 @@ function Quality({ classifier, check }) {
     <${Share} name="Classifier, on known answers" part=${classifier?.truth} />
     <${Share} name="Classifier, against the consensus" part=${classifier?.consensus} />
   </tbody></table>
-  <p class="note">${check ? `${plural(check.n, "known answer")}, each held out. ${confidenceWords(check)}` : ""} ${classifier ? "The classifier is judged on examples that it has not seen." : ""}</p>`;
+  <p class="note">${check ? `${plural(check.n, "known answer")}, each held out. ${confidenceWords(check)}` : ""} ${classifier ? "The classifier is evaluated on examples that it has not seen." : ""}</p>`;
 }
 
 /** Whether stated confidence is what known answers bear out. */
@@ -57,7 +57,7 @@ function Theory({ theory }) {
   const words = theory.regions.map((region) => `${region.mistakes} in part ${region.region}`).join(", ");
   return html`<p>${theory.words}</p>
     <dl class="facts"><div><dt>mistakes</dt><dd>${count(theory.mistakes)}</dd></div><div><dt>bound of Theorem ${theory.theorem ?? 2}</dt><dd>${theory.bound === null ? "none" : count(Math.round(theory.bound))}</dd></div>
-      ${theory.novikoff !== undefined && theory.novikoff !== null && html`<div><dt>bound of Novikoff, in any order</dt><dd>${count(Math.round(theory.novikoff))}</dd></div>`}</dl>
+      ${theory.novikoff !== undefined && theory.novikoff !== null && html`<div><dt>Novikoff’s bound, for any order</dt><dd>${count(Math.round(theory.novikoff))}</dd></div>`}</dl>
     <div class="regions" role="img" aria-label=${`Mistakes, from easy to hard examples: ${words}`}>${theory.regions.map((region) => html`<div key=${region.region} title=${`${region.mistakes} mistakes`} style=${{ height: `${(100 * region.mistakes) / most}%` }}></div>`)}</div>
     <p class="regions-ends"><span>easy examples</span><span>mistakes per region, at most ${count(most)}</span><span>hard examples</span></p>`;
 }
@@ -69,12 +69,12 @@ export function Model() {
   return html`<h1 class="quiet">Model</h1><${Waiting} state=${state}>${(data) => html`<div class="stack">
     <div class="grid two">
       <${Panel} id="quality" title="Accuracy" busy=${state.isLoading}><${Quality} classifier=${data.classifier} check=${data.truth_check} /></${Panel}>
-      ${data.reliability ? html`<${Panel} id="reliability" title="Reliability" note="on the diagonal, confidence is right"><${Reliability} bins=${data.reliability} /></${Panel}>`
-        : html`<${Panel} id="choices" title="Decisions of the fit"><${Choices} choices=${data.choices} /></${Panel}>`}
+      ${data.reliability ? html`<${Panel} id="reliability" title="Reliability" note="on the diagonal, confidence equals accuracy"><${Reliability} bins=${data.reliability} /></${Panel}>`
+        : html`<${Panel} id="choices" title="Automatic decisions"><${Choices} choices=${data.choices} /></${Panel}>`}
     </div>
     ${data.theory && html`<${Panel} id="theory" title="Mistakes beside the bound"><${Theory} theory=${data.theory} /></${Panel}>`}
-    ${data.coefficients.length > 0 && html`<${Panel} id="coefficients" title="What counts" note=${`${plural(data.coefficients[0].total, "coefficient")}${data.coefficients.length === 1 ? `; blue speaks for ${data.coefficients[0].of}` : ""}`}><${Coefficients} parts=${data.coefficients} /></${Panel}>`}
-    ${data.reliability && html`<${Panel} id="choices" title="Decisions of the fit"><${Choices} choices=${data.choices} /></${Panel}>`}
+    ${data.coefficients.length > 0 && html`<${Panel} id="coefficients" title="Most important features" note=${`${plural(data.coefficients[0].total, "coefficient")}${data.coefficients.length === 1 ? `; blue favours ${data.coefficients[0].of}` : ""}`}><${Coefficients} parts=${data.coefficients} /></${Panel}>`}
+    ${data.reliability && html`<${Panel} id="choices" title="Automatic decisions"><${Choices} choices=${data.choices} /></${Panel}>`}
     <${Panel} id="settings" title="Settings"><${Settings} name=${data.name} settings=${data.settings} /></${Panel}>
   </div>`}</${Waiting}>`;
 }
