@@ -312,7 +312,7 @@ def warn_if_unlabelled(n_unlabelled: int, n_examples: int) -> None:
 def warn_if_no_disagreement(n_annotators: int, most_labels: int, so: str = "steepness has no effect") -> None:
     """Warn if there is nothing in the labels that a weighting by disagreement could use."""
     if n_annotators == 1:
-        warn(f"there is only one annotator, so there is no disagreement: {so}.")
+        warn(f"there is one annotator, so there is no disagreement: {so}.")
     elif most_labels < 2:
         warn(f"no two annotators share an example, so there is no disagreement: {so}.")
 

@@ -144,7 +144,7 @@ def test_an_output_directory_that_is_a_file_is_wrong_usage_and_one_inside_a_file
     (tmp_path / "file").write_text("")
     assert main(["reproduce", "table1", "--out", str(tmp_path / "file")]) == 2
     assert main(["reproduce", "table1", "--out", str(tmp_path / "file" / "deeper")]) == 73
-    assert "cannot be made" in capsys.readouterr().err
+    assert "cannot be created" in capsys.readouterr().err
 
 
 def test_importing_the_library_imports_neither_click_nor_plotting():

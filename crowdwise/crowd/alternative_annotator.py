@@ -140,7 +140,7 @@ def alternative_annotator_test(
     fdr : float, default=0.05
         Accepted share of false wins among all wins.
     min_examples : int, default=30
-        People with fewer examples are left out of the test; for fewer than 30 the t-test is doubtful.
+        People with fewer examples are left out of the test; for fewer than 30 too few for a reliable t-test.
 
     Returns
     -------

@@ -177,6 +177,11 @@ def decimal(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
+def signed(value: float) -> str:
+    """The same of a difference, with its sign."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
 def rounded(value: float) -> str:
     """A number to one digit after the point, and none where that is zero."""
     return f"{value:,.1f}".removesuffix(".0")

@@ -204,7 +204,7 @@ def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str
         return FeatureTable(as_objects(list(map(str, examples))), X, recipe, table[named[0]], (*notes, *gaps))
     raise DataError(
         f"the column {named[0]!r} needs a file of features: give it after the labels file. "
-        "(Of the columns in the file of labels, one of texts can be used: --text COLUMN.)"
+        "(From the labels file, only a column of texts can be used: --text COLUMN.)"
     )
 
 

@@ -362,7 +362,7 @@ def test_a_column_per_annotator_is_seen_by_the_values(saved, content):
     assert file.format == "wide table"
     assert file.labels.annotators.tolist() == ["ann", "bob", "cy"]
     assert file.labels.n_labels == 10
-    assert any("seen by their values" in note for note in file.notes)
+    assert any("recognised by their values" in note for note in file.notes)
 
 
 @pytest.mark.parametrize("header", ["id,prompt,output,gpt,llama", "qid,question,answer,gpt,llama"])

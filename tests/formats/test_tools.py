@@ -147,7 +147,7 @@ def test_label_studio_counts_the_newest_answer_of_every_annotator_and_leaves_out
         "earlier answers of the same annotator to the same example (1)",
     ):
         assert part in left_out
-    assert "the predictions of 'model:m0' are an annotator of their own." in file.notes
+    assert "the predictions of 'model:m0' count as a separate annotator." in file.notes
     assert any("started from a model's prediction" in note for note in file.notes)
     assert any("'Negative|Neutral'" in note for note in file.notes)
 
@@ -338,7 +338,7 @@ def test_mechanical_turk_takes_hits_with_the_same_input_for_one_example():
     }
     assert file.texts["3HIT3"] == 'A dull film, "sadly".'
     assert "left out: answers of rejected assignments (2)" in file.notes
-    assert any("with the input of another one" in note for note in file.notes)
+    assert any("with the same input as another" in note for note in file.notes)
 
 
 @pytest.mark.parametrize(
