@@ -202,8 +202,8 @@ def _people(labels: CrowdLabels, candidate: Any, humans: Sequence[Any] | None) -
         raise LabelError(f"the candidate {shown(candidate)} cannot be one of the humans it is compared with.")
     if len(people) < _FEWEST_HUMANS:
         raise LabelError(
-            f"the test needs at least {_FEWEST_HUMANS} people beside the candidate; got {len(people)}. With fewer, no "
-            "group of people is left that could be represented well or badly."
+            f"the test needs at least {_FEWEST_HUMANS} people besides the candidate; got {len(people)}. With fewer, "
+            "there is no group of people to compare with."
         )
     return int(position), people
 

@@ -274,7 +274,7 @@ class Answers:
         remarks = [make(names) for make, names in self.remarks.items()]
         notes = [*self.notes, *remarks, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
         if len(self) == 0:
-            raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
+            raise LabelError("; ".join([f"{self.name}: it contains no labels (format: {format})", *notes]) + ".")
         if self.options.strip:
             self._spell_alike()
         self._refuse_empty_ids()

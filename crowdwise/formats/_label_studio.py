@@ -88,7 +88,7 @@ def _prefilled(marks: list[str]) -> str:
 def _choices(place: str, annotation: Record, answers: Answers) -> dict[str, list[Any]]:
     """The choices for every question that an annotation, or a prediction, answers."""
     whole, n_parts, n_others = results_about_the_whole(place, annotation)
-    answers.left_out["results that are no class or rating (spans, boxes, texts)"] += n_others
+    answers.left_out["results that are neither a class nor a rating (spans, boxes, texts)"] += n_others
     answers.left_out["answers about a part of an example"] += n_parts
     chosen: dict[str, list[Any]] = {}
     for result in whole:

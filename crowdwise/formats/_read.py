@@ -195,7 +195,7 @@ def _take_table(
     for name, tool in _TABLES.items():
         is_its = tool.is_its(dict.fromkeys(table.header))
         if format == name and not is_its:
-            raise LabelError(f"{source.name} is no table of {name}: its columns are {some_names(table.header)}.")
+            raise LabelError(f"{source.name} is not a table of {name}: its columns are {some_names(table.header)}.")
         if is_its and format in (None, name):
             tool.read(table.records(), answers)
             return tool.title
@@ -227,7 +227,7 @@ def _take_records(
 ) -> str:
     first = next(records, None)
     if first is None:
-        raise DataError(f"{source.name}: there is no record in it.")
+        raise DataError(f"{source.name}: it contains no records.")
     records = chain([first], records)
     for name, tool in _RECORDS.items():
         is_flat = name == "label-studio" and LABEL_STUDIO_FLAT.is_its(first[1])  # it writes tables too

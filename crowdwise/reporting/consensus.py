@@ -217,7 +217,7 @@ def _more_truths(check: dict[str, Any]) -> str:
     if needed <= unknown:
         return f"{needed:,} more would narrow the interval to ±{100 * check['within']:.0f} points."
     low, high = share_interval(check["accuracy"], check["n"] + unknown)
-    return f"Answers for all {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
+    return f"Answers for all {unknown:,} others would give ±{50 * float(high - low):.0f} points."
 
 
 def calibration_sentence(summary: Summary) -> str:

@@ -339,7 +339,7 @@ def warn_if_undetermined(fit: Settled, data: RidgeData) -> None:
         small = "l2 is 0" if fit.l2 == 0 else f"l2={fit.l2:g} is lost in the rounding of the features' products"
         warn(
             f"{small} and only {fit.rank} of {data.original.n_features} directions of the features are determined by "
-            "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
+            "the data: the solution with the smallest norm is used. Use a larger l2 for a stable solution."
         )
 
 

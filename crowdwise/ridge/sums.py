@@ -241,7 +241,7 @@ def check_folds(n_folds: int, n_examples: int) -> None:
     if n_folds < 2:
         raise DataError(
             "cross-validation needs at least 2 examples with different features; found "
-            f"n_samples = {n_examples} all alike or in one fold."
+            f"n_samples = {n_examples} all the same or in one fold."
         )
 
 

@@ -328,7 +328,7 @@ def _of_table(
 def _warn_of_ids(ids: str | None) -> None:
     if ids is not None:
         warn(
-            f"the column {ids!r} is taken for a feature, and rows and labels are in the same order. If it holds the "
+            f"the column {ids!r} is used as a feature, and rows and labels are matched by position. If it holds the "
             f"ids of the examples, say so: example={ids!r}; else name the features: features=[...]."
         )
 

@@ -176,7 +176,7 @@ def _times(
                 if time is None:
                     return None, (f"column {column} has no times: {moment!r}",)
                 raise DataError(
-                    f"{table.source.name}: {moment!r} in {column} is no time. Write 2026-01-31 or 2026-01-31T12:00:00."
+                    f"{table.source.name}: {moment!r} in {column} is not a time. Write 2026-01-31 or 2026-01-31T12:00."
                 ) from None
     return times, (f"times of labels: {column}",)
 
@@ -331,10 +331,10 @@ def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
             return same
         if same is not None:
             raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
-        fault = f"the label {label!r} is none of the classes of the labels,"
+        fault = f"the label {label!r} is not among the classes of the labels,"
         alike = [str(value) for value in classes if plain_spelling(str(value)) == plain_spelling(label)]
         if alike:
-            raise ValueError(f"{fault} but spelt like {alike[0]!r}. If they are one: --strip.")
+            raise ValueError(f"{fault} but spelt like {alike[0]!r}. If they mean the same: --strip.")
         raise ValueError(
             f"{fault} {', '.join(map(repr, known))}. If it means that the answer is not known: "
             f"--missing {shell_word(label)}. If it is a class that nobody gave: "

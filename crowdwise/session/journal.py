@@ -97,7 +97,7 @@ class Journal:
         write_file(beside, rest)
         os.ftruncate(self._file.fileno(), kept)
         warn(
-            f"{self.path} ended with a damaged line, as a crash leaves it. What is before it, "
+            f"{self.path} ended with a damaged line, as after a crash. What precedes it, "
             f"{count(len(self.entries), 'entry', 'entries')}, is kept; {beside.name} has the rest."
         )
 

@@ -150,9 +150,9 @@ def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(save
         formats.read(saved("task,worker,label\n,ann,yes\n"))
     labels = formats.read(saved("task,worker,label\na,ann,yes\nb,,\n,bob,NA\n")).labels
     assert list(labels) == [("a", {"ann": "yes"})], "where there is no label, nothing is needed"
-    with pytest.raises(LabelError, match="there is no label in it"):
+    with pytest.raises(LabelError, match="it contains no labels"):
         formats.read(saved("task,worker,label\n"))
-    with pytest.raises(LabelError, match=r"no label in it.*\(taken for: table\)"):
+    with pytest.raises(LabelError, match=r"it contains no labels.*\(format: table\)"):
         formats.read(saved("task,worker,label\na,ann,\n"))
 
 

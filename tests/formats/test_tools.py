@@ -141,7 +141,7 @@ def test_label_studio_counts_the_newest_answer_of_every_annotator_and_leaves_out
         "cancelled answers (1)",
         "rejected answers (1)",
         "repeated annotations (1)",
-        "results that are no class or rating (spans, boxes, texts) (1)",
+        "results that are neither a class nor a rating (spans, boxes, texts) (1)",
         "answers about a part of an example (1)",
         "predictions with only an id in the file (1)",
         "earlier answers of the same annotator to the same example (1)",

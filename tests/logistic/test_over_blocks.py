@@ -253,7 +253,7 @@ def test_what_cannot_be_learnt_from_is_told():
     model = CrowdLogisticClassifier(l2=1.0)
     with pytest.raises(DataError, match="no blocks to learn from"):
         model.fit(read_blocks([]))
-    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+    with pytest.raises(ValueError, match="y cannot be given with blocks"):
         model.fit(read_blocks([(X, labels)]), labels)
     with pytest.raises(ValueError, match="Give them as the labels"):
         model.fit(read_blocks([(X, labels)]), truth=[0] * 60)

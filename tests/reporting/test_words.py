@@ -234,7 +234,7 @@ def test_one_annotator_is_compared_with_known_answers_and_not_with_itself():
     ("needed", "others", "words"),
     [
         (40, 100, " 40 more would narrow the interval to ±5 points."),
-        (400, 100, " Answers for all 100 others would narrow the interval to ±8 points."),
+        (400, 100, " Answers for all 100 others would give ±8 points."),
         (400, 0, ""),
         (0, 100, ""),
     ],

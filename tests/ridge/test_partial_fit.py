@@ -179,7 +179,7 @@ def test_steepness_is_found_on_a_stream():
 
 
 def test_a_stream_of_equal_rows_cannot_be_cross_validated():
-    with pytest.raises(DataError, match="all alike or in one fold"):
+    with pytest.raises(DataError, match="all the same or in one fold"):
         CrowdRidgeClassifierCV(cv=3).partial_fit(np.ones((4, 2)), [[0, 1], [1, 1], [0, 0], [1, 0]])
 
 

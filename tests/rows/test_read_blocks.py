@@ -274,7 +274,7 @@ def test_wrong_sources_are_refused(saved):
         read_blocks(X, y, example="id")
     with pytest.raises(TypeError, match="got int"):
         read_blocks(3)
-    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+    with pytest.raises(ValueError, match="y cannot be given with blocks"):
         CrowdRidgeClassifier().fit(read_blocks(X, y), y)
     with pytest.raises(ValueError, match="looks at the consensus"):
         CrowdRidgeClassifier(class_weight="balanced").fit(read_blocks(X, y))

@@ -149,7 +149,7 @@ def test_a_known_answer_that_is_the_number_of_a_class_is_that_class(tmp_path):
     (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n2,5.0\n")
     assert read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv").truth == {1: 4, 2: 5}
     (tmp_path / "truth.csv").write_text("example,label\n1,4.5\n")
-    with pytest.raises(DataError, match=r"'4\.5' is none of the"):
+    with pytest.raises(DataError, match=r"'4\.5' is not among the"):
         read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
     (tmp_path / "labels.csv").write_text("id,annotator,label\n1,ann,4\n2,ann,none\n")  # texts, as a version is
     (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n")
@@ -178,8 +178,14 @@ def test_known_answers_are_preferred_to_labels_beside_them(folder):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("example,label\n1,YES\n", r"row 1 after the header: the label 'YES' is none .* spelt like 'yes'.*--strip"),
-        ("example,label\n1,maybe\n", r"truth\.csv, row 1 after the header: the label 'maybe' is none of .*'no', 'yes'"),
+        (
+            "example,label\n1,YES\n",
+            r"row 1 after the header: the label 'YES' is not among .* spelt like 'yes'.*--strip",
+        ),
+        (
+            "example,label\n1,maybe\n",
+            r"truth\.csv, row 1 after the header: the label 'maybe' is not among .*'no', 'yes'",
+        ),
         ("example,label\n1,yes\n1,no\n", "'1' has two different labels"),
         ("example,label\n7,yes\n", r"no answer for any of the examples; the first of them is '1'"),
         (

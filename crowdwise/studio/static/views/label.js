@@ -130,7 +130,7 @@ function Settings({ rule, check, isFeedback, set, start }) {
   const rules = RULES.filter(([id]) => (id !== "classifier" || start.has.features) && (id !== "check" || start.has.truth));
   return html`<div class="tools"><label class="field">Order <select value=${rule} onChange=${(event) => set({ rule: event.target.value })}>${rules.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
     ${start.has.truth && html`<label class="field">Known answers mixed in <select value=${String(check)} onChange=${(event) => set({ check: event.target.value })}><option value="0">none</option><option value="0.1">1 in 10</option><option value="0.2">1 in 5</option><option value="0.5">1 in 2</option></select></label>
-    <label class="field"><input type="checkbox" checked=${isFeedback} onChange=${(event) => set({ feedback: event.target.checked ? "1" : undefined })} /> show if checked answers are correct</label>`}</div>`;
+    <label class="field"><input type="checkbox" checked=${isFeedback} onChange=${(event) => set({ feedback: event.target.checked ? "1" : undefined })} /> tell people whether checked answers are correct</label>`}</div>`;
 }
 
 function Seat({ person, params, start, go }) {

@@ -1,4 +1,4 @@
-// Model: what was learned, how good it is beside the consensus, mistakes beside the bound, and what was decided and why.
+// Model: what was learned, how good it is beside the consensus, mistakes beside the bound, and automatic decisions with their reasons.
 import { html } from "../html.js";
 import { Reliability } from "../charts/reliability.js";
 import { Bar, Interval } from "../charts/small.js";
@@ -25,7 +25,7 @@ function Settings({ name, settings }) {
 const shown = (value) => (typeof value === "number" ? number(value) : typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
 
 function Choices({ choices }) {
-  if (!choices.length) return html`<p class="note">Nothing had to be decided.</p>`;
+  if (!choices.length) return html`<p class="note">No automatic decisions.</p>`;
   return html`<ul class="decisions">${choices.map((one) => html`<li key=${one.name}><b>${one.name}: ${shown(one.chosen)}</b>
     ${one.limit !== null && one.score !== null && html`<small>score ${number(one.score)}, limit ${number(one.limit)}</small>`}<br /><span class="muted">${one.reason}</span></li>`)}</ul>`;
 }
@@ -33,7 +33,7 @@ function Choices({ choices }) {
 /** Classifier beside consensus beside majority, as far as each was measured. */
 function Quality({ classifier, check }) {
   const known = check && { value: check.accuracy, low: check.low, high: check.high };
-  if (!classifier && !check) return html`<p class="note">Nothing is known yet about how good the consensus is: it takes known answers, from --truth or from an expert in Label.</p>`;
+  if (!classifier && !check) return html`<p class="note">Accuracy cannot be measured yet: it needs known answers, from --truth or from an expert in Label.</p>`;
   return html`<table><tbody>
     <${Share} name="Consensus, on known answers" part=${known} />
     ${check?.majority !== undefined && html`<${Share} name="Majority vote, on known answers" part=${{ value: check.majority, low: null, high: null }} />`}
@@ -72,7 +72,7 @@ export function Model() {
       ${data.reliability ? html`<${Panel} id="reliability" title="Reliability" note="on the diagonal, confidence equals accuracy"><${Reliability} bins=${data.reliability} /></${Panel}>`
         : html`<${Panel} id="choices" title="Automatic decisions"><${Choices} choices=${data.choices} /></${Panel}>`}
     </div>
-    ${data.theory && html`<${Panel} id="theory" title="Mistakes beside the bound"><${Theory} theory=${data.theory} /></${Panel}>`}
+    ${data.theory && html`<${Panel} id="theory" title="Mistakes and their bound"><${Theory} theory=${data.theory} /></${Panel}>`}
     ${data.coefficients.length > 0 && html`<${Panel} id="coefficients" title="Most important features" note=${`${plural(data.coefficients[0].total, "coefficient")}${data.coefficients.length === 1 ? `; blue favours ${data.coefficients[0].of}` : ""}`}><${Coefficients} parts=${data.coefficients} /></${Panel}>`}
     ${data.reliability && html`<${Panel} id="choices" title="Automatic decisions"><${Choices} choices=${data.choices} /></${Panel}>`}
     <${Panel} id="settings" title="Settings"><${Settings} name=${data.name} settings=${data.settings} /></${Panel}>
