@@ -16,13 +16,8 @@ Result = TypeVar("Result")
 
 # Rows that one task of a pass reads.
 TASK_ROWS = 2**16
-# Rows whose numbers stay in the cache of one core while they are worked on: arrays of all rows cost more to be given
-# memory than to be computed.
-BLOCK_ROWS = 2**13
 # Below this many multiplications the work is done before a second thread has started.
 _PARALLEL_FROM = 2**27
-# What an exponential, a division, a search or a hash costs, in multiplications: about.
-COSTLY = 100.0
 
 
 def spans(n_rows: int) -> list[range]:
@@ -44,16 +39,6 @@ def run_all(task: Callable[[Any], None], parts: Iterable[Any], n_multiplications
     """Run independent tasks that write their results, on all cores if the work is worth it."""
     for _ in run_parallel(task, parts, n_multiplications):
         pass
-
-
-def each_block(task: Callable[[slice], None], n_rows: int, n_multiplications: float) -> None:
-    """Run a task that writes its results for every block of rows, on all cores if the work is worth it."""
-
-    def of_span(span: range) -> None:
-        for start in range(span.start, span.stop, BLOCK_ROWS):
-            task(slice(start, min(start + BLOCK_ROWS, span.stop)))
-
-    run_all(of_span, spans(n_rows), n_multiplications)
 
 
 def available_cores() -> int:

@@ -134,8 +134,10 @@ class _TemperatureCurve:
     def _moments(self, proba: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of scores over classes, from logarithms of their probabilities up to a constant."""
         shares_of_sum(proba)
-        mean = np.einsum("ki,ki->i", proba, self.scores)
-        return mean, np.einsum("ki,ki,ki->i", proba, self.scores, self.scores) - mean**2
+        proba *= self.scores
+        mean = np.add.reduce(proba)
+        proba *= self.scores
+        return mean, np.add.reduce(proba) - mean**2
 
 
 def _top(derivatives: Callable[[float], tuple[float, float]], where: float) -> float:

@@ -198,11 +198,6 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
     return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)
 
 
-def distinct_levels(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """The values that occur, ascending, and the position among them of each example's."""
-    return np.unique(values, return_inverse=True)
-
-
 def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     """The weight of each example, 2 / (1 + exp(steepness * disagreement)).
 

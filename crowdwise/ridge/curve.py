@@ -11,7 +11,7 @@ import numpy as np
 from crowdwise._arrays import Array, Floats
 from crowdwise._limits import EASIEST_SHARE
 from crowdwise._threads import one_blas_thread
-from crowdwise.crowd._disagreement import distinct_levels, example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_out_rankings
@@ -102,7 +102,7 @@ class Refit:
         path, (fit,) = solve_again(model, [model.steepness_ if steepness is None else steepness], l2)
         training = path.data.training
         if path.sums is None:
-            levels, at = distinct_levels(training.weighing_disagreement)
+            levels, at = np.unique(training.weighing_disagreement, return_inverse=True)
             n_each: Floats = np.bincount(at, training.sample_weight, minlength=len(levels)).astype(np.float64)
         else:
             levels, n_each = path.sums.examples_per_level()
@@ -132,7 +132,7 @@ class Refit:
         -------
         refit : Refit
         """
-        levels, at = distinct_levels(results.disagreement)
+        levels, at = np.unique(results.disagreement, return_inverse=True)
         return cls(
             float(results.steepness),
             float(getattr(model, "l2_", np.nan)),

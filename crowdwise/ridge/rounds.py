@@ -16,7 +16,6 @@ from scipy import sparse
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._progress import SILENT, Reporter
 from crowdwise._threads import run_parallel
-from crowdwise.crowd._disagreement import distinct_levels
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.levels import LevelSums
@@ -279,7 +278,7 @@ class RidgePath:
 
     def _sums_per_level(self, folds: Folds) -> LevelSums | None:
         """Sums for every steepness from one pass over the rows; None if levels of disagreement are too many."""
-        levels, level = distinct_levels(self.data.training.weighing_disagreement)
+        levels, level = np.unique(self.data.training.weighing_disagreement, return_inverse=True)
         n_cells = len(levels) * folds.n_folds
         if n_cells > MOST_CELLS or not fits_in_memory(self.data, n_cells):
             return None

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise._limits import N_FOLDS
-from crowdwise.crowd._disagreement import CLASS_DISTANCE, RelativeTo, distinct_levels, pair_sums
+from crowdwise.crowd._disagreement import CLASS_DISTANCE, RelativeTo, pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._encode import as_column, as_ids, encode_declared, smallest_integer_type, tidy
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -215,7 +215,7 @@ def _levels(labels: CrowdLabels) -> tuple[Floats, Positions]:
     if labels.classes is None:
         bits = totals.view(np.uint64) + np.uint64(2 ** (_ROUNDED_BITS - 1))
         totals = (bits >> np.uint64(_ROUNDED_BITS) << np.uint64(_ROUNDED_BITS)).view(np.float64)
-        values, place = distinct_levels(totals)
+        values, place = np.unique(totals, return_inverse=True)
     else:  # multiples of what two different classes are apart
         place = (totals / CLASS_DISTANCE).astype(np.intp)
         values = CLASS_DISTANCE * np.arange(place.max() + 1)

@@ -95,12 +95,18 @@ class Rows:
 
     def read(self, at: slice | Positions, root: Floats | None = None) -> Any:
         """The shifted features of some rows, each times the root of its weight."""
-        x = self.X[at].astype(np.float64, copy=False)
+        x = self._rows(at).astype(np.float64, copy=False)
         if self.is_sparse:
             return x if root is None else x.multiply(root[:, np.newaxis]).tocsr()
         if self.is_shifted:
             x = x - self.shift
-        return x if root is None else x * root[:, np.newaxis]
+        if root is None:
+            return x
+        return np.multiply(x, root[:, np.newaxis], out=x if self.is_shifted else None)
+
+    def _rows(self, at: slice | Positions) -> Any:
+        """Some rows as they are; `take` is twice as fast as an index."""
+        return self.X[at] if self.is_sparse or isinstance(at, slice) else self.X.take(at, axis=0, mode="clip")
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -119,7 +125,7 @@ class Rows:
 
         def score(span: range) -> None:
             for block in self.blocks(span):
-                x = self.X[block if at is None else at[block]]
+                x = self._rows(block if at is None else at[block])
                 out[block] = np.asarray((x - self.shift if subtract else x) @ coef) + offset
 
         run_all(score, spans(n_rows), 5.0 * n_rows * self.n_features)

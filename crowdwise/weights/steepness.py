@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crowdwise._arrays import TIED, Floats
 from crowdwise._limits import EASIEST_SHARE, ENOUGH_EXAMPLES, STEEPNESSES
-from crowdwise.crowd._disagreement import distinct_levels, example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 
@@ -71,7 +71,7 @@ def _lowest(values: Floats, weight: Floats, share: float) -> NDArray[np.bool_]:
     """The lowest values that are, ties included, this share of all or more."""
     if len(values) == 0:
         return np.zeros(0, dtype=bool)
-    _, level = distinct_levels(values)
+    _, level = np.unique(values, return_inverse=True)
     total = np.cumsum(np.bincount(level, weight))
     return np.asarray(level <= np.searchsorted(total, share * total[-1]))
 

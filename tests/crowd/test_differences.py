@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
 from crowdwise.crowd import disagreement
-from crowdwise.crowd._disagreement import distinct_levels
 from crowdwise.exceptions import LabelError
 
 SCALES = [None, "observed", "possible"]
@@ -137,15 +136,3 @@ def test_unknown_scales_and_immense_ratings_are_errors():
         disagreement(CrowdLabels.from_matrix([[1, 2]]), relative_to="max")
     with pytest.raises(LabelError, match=r"too far apart.*rescale"):
         disagreement(CrowdLabels.from_matrix([[1e200, -1e200], [0.0, 1.0]], scale="interval"))
-
-
-@pytest.mark.parametrize("n_levels", [1, 7, 300])
-@pytest.mark.parametrize("late", [False, True])
-def test_levels_are_those_of_a_sort(n_levels, late):
-    values = np.random.default_rng(0).integers(0, n_levels, 9000) / 7
-    if late:  # in no row that is looked at first
-        values[[1, 2]] = [-1.0, 1e9]
-    levels, level = distinct_levels(values)
-    right, place = np.unique(values, return_inverse=True)
-    assert levels.tolist() == right.tolist()
-    assert level.tolist() == place.tolist()
