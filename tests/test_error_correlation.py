@@ -90,7 +90,7 @@ def test_truths_without_errors_show_no_correlation():
 @over(EVERYTHING)
 def test_every_model_has_correlations_of_errors(name):
     if name.startswith("perceptron"):
-        pytest.skip("finds no consensus of annotators")
+        pytest.skip("does not estimate a consensus of annotators")
     _, y, model = reference(name)
     found = error_correlation(model.results_, y)
     assert 1 <= found.effective_votes <= found.n_votes <= len(found.annotators)

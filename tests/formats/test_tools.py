@@ -287,7 +287,7 @@ def test_doccano_without_annotators_or_with_spans_is_refused(saved, tmp_path):
     with pytest.raises(LabelError, match="holds spans"):
         formats.read(saved({**line, "label": [[0, 1, "x"]]}, "ann.jsonl"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="there is no file of"):
+    with pytest.raises(DataError, match="it contains no annotator"):
         formats.read(tmp_path / "empty")
     archive = (FILES / "doccano.zip").read_bytes()
     with pytest.raises(DataError, match="the archive is cut off"):
@@ -462,7 +462,7 @@ def test_a_format_that_is_not_known_or_does_not_fit_is_refused():
         formats.read(FILES / "mturk.csv", format="excel")
     with pytest.raises(DataError, match="is a table, and JSON"):
         formats.read(FILES / "mturk.csv", format="prodigy")
-    with pytest.raises(DataError, match="is no table of toloka"):
+    with pytest.raises(DataError, match="is not a table of toloka"):
         formats.read(FILES / "crowd_kit.csv", format="toloka")
 
 

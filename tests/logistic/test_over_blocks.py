@@ -240,7 +240,7 @@ def test_results_are_about_annotators_and_not_about_single_examples(tmp_path):
     assert len(model.annotators_frame()) == 7
     with pytest.raises(AttributeError, match="consensus_ is about single examples,"):
         model.consensus_  # noqa: B018
-    with pytest.raises(DataError, match="no single examples of blocks"):
+    with pytest.raises(DataError, match="examples of blocks are not kept"):
         model.consensus_frame()
     model.save(tmp_path / "model")
     loaded = crowdwise.load(tmp_path / "model")

@@ -227,7 +227,7 @@ def test_one_annotator_is_compared_with_known_answers_and_not_with_itself():
     for lines in (calibrated, judged):
         assert "Next        have a second annotator" in lines
         assert "majority vote" not in lines
-        assert "common errors" not in lines
+        assert "would repeat its errors" not in lines
 
 
 @pytest.mark.parametrize(

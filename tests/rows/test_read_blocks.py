@@ -204,7 +204,7 @@ def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):
     with pytest.raises(MissingDataError, match=r"there is no file .*absent\."):
         read_blocks(tmp_path / "absent", labels=["ann"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="empty is of no kind"):
+    with pytest.raises(DataError, match="empty is not a file type"):
         read_blocks(tmp_path / "empty", labels=["ann"])
     pytest.importorskip("pyarrow")
     (tmp_path / "there.csv").write_text("x,ann\n1,0\n")

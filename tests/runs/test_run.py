@@ -104,7 +104,7 @@ def test_an_earlier_run_is_replaced_only_if_asked_and_only_if_nothing_else_is_in
     assert "features.json" not in [path.name for path in (tmp_path / "run").iterdir()]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("precious")
-    with pytest.raises(OutputError, match="no run of crowdwise fit"):
+    with pytest.raises(OutputError, match="not a run of crowdwise fit"):
         fit(crowd / "labels.csv", out=tmp_path / "other", force=True)
 
 
