@@ -22,9 +22,10 @@ from crowdwise.exceptions import CrowdWarning
 
 SKILLS = {"weak": (0.5, 2.5), "able": (2.0, 6.0)}
 RULES = ("easy", "uncertain", "random")
-ANSWERS, SHOWN = (50, 100, 200, 400, 800), (50, 400)
+ANSWERS = (50, 100, 400)
 N_EXAMPLES, N_PEOPLE, N_FEATURES, BATCH = 200, 5, 10, 10
-STOP_BELOW = 1 / 200
+# Whether to stop is asked every so many answers, once there is one for each example.
+STOP_BELOW, STOP_EVERY = 1 / 200, 50
 LEARNING = Place("docs/guide/session.md", "session rules")
 
 
@@ -40,10 +41,10 @@ class Person:
     def answer(self, truth: int, distance: float) -> int:
         wrong = 0.5 * np.exp(-self.skill * distance)
         self.n_answers += 1
-        given = 1 - truth if self.rng.random() < wrong else truth
+        answer = 1 - truth if self.rng.random() < wrong else truth
         if self.n_answers % 2 == 0:  # feedback, from which one learns where one is neither sure nor lost
             self.skill += self.gain * 8 * wrong * (0.5 - wrong)
-        return given
+        return answer
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,11 @@ class Crowd:
         return cls(X, (scores > 0).astype(int), np.abs(scores), X_test, (of_test > 0).astype(int))
 
 
-def run_session(seed: int, rule: str, people_are: str, *, classifier: bool) -> tuple[list[float], dict[str, float]]:
-    """Accuracy of consensus (and classifier) by number of answers, and what became of the stop line."""
+def run_session(seed: int, rule: str, people_are: str, *, classifier: bool) -> tuple[list[float], float | None]:
+    """Accuracy of the consensus, or of the classifier, by number of answers, and what became of the stop line.
+
+    That is the share of labels that a further answer for each example changed; None if it was never time to stop.
+    """
     warnings.simplefilter("ignore", CrowdWarning)
     rng = np.random.default_rng([seed, 17])
     crowd = Crowd.drawn(rng)
@@ -75,9 +79,9 @@ def run_session(seed: int, rule: str, people_are: str, *, classifier: bool) -> t
     model = CrowdRidgeClassifier(2.0, l2=1.0) if classifier else None
     X = crowd.X if classifier else None
     session = Session(X=X, model=model, texts=None if classifier else ["?"] * N_EXAMPLES, classes=[0, 1])
-    found: list[float] = []
+    accuracies: list[float] = []
     stopped: tuple[int, np.ndarray] | None = None
-    stop: dict[str, float] = {}
+    changed = None
     n_answers, turn = 0, 0
     while n_answers < N_EXAMPLES * N_PEOPLE:
         name = f"p{turn % N_PEOPLE}"
@@ -85,17 +89,21 @@ def run_session(seed: int, rule: str, people_are: str, *, classifier: bool) -> t
         for example in session.next(name, n=BATCH, rule=rule):
             session.answer(example, name, people[name].answer(int(crowd.truth[example]), crowd.distance[example]))
             n_answers += 1
-        result = session.result
-        assert result is not None
         if n_answers in ANSWERS:
-            found.append(float((result.label == crowd.truth).mean()))
-            if classifier:
-                found.append(float((session.fitted.predict(crowd.X_test) == crowd.truth_test).mean()))
-        if stopped is None and n_answers >= N_EXAMPLES and session.expected_changes() < STOP_BELOW:
-            stopped = n_answers, result.codes.copy()
-        if stopped is not None and n_answers == stopped[0] + N_EXAMPLES:
-            stop = {"at": stopped[0], "changed": float((result.codes != stopped[1]).mean())}
-    return found, stop
+            right = _predicted(session, crowd) if classifier else session.result.label == crowd.truth
+            accuracies.append(float(right.mean()))
+        if n_answers < N_EXAMPLES or n_answers % STOP_EVERY:
+            continue  # a random order needs no model
+        if stopped is None and session.expected_changes() < STOP_BELOW:
+            stopped = n_answers, session.result.codes.copy()
+        elif stopped is not None and n_answers == stopped[0] + N_EXAMPLES:
+            changed = float((session.result.codes != stopped[1]).mean())
+    return accuracies, changed
+
+
+def _predicted(session: Session, crowd: Crowd) -> np.ndarray:
+    """Which of the examples that nobody labelled the classifier is right about."""
+    return session.fitted.predict(crowd.X_test) == crowd.truth_test
 
 
 def main() -> None:
@@ -108,26 +116,25 @@ def main() -> None:
     seeds = range(options.first, options.first + n_seeds)
     learning, stops = [], []
     for people_are, classifier in ((people, by) for people in SKILLS for by in (False, True)):
-        cells, of = [], f"{people_are}, {'features' if classifier else 'labels'}"
+        by_rule = []
         for rule in RULES:
             jobs = (delayed(run_session)(seed, rule, people_are, classifier=classifier) for seed in seeds)
-            done = Parallel(options.jobs)(jobs)
-            cells.append(np.array([found for found, _ in done]))
-            stops += [stop for _, stop in done if stop]
-        for part, what in ((1, "classifier"),) if classifier else ((0, "consensus"),):
-            for n_answers in SHOWN:
-                column = ANSWERS.index(n_answers) * (2 if classifier else 1) + part
-                means = [f"{100 * one[:, column].mean():.1f}" for one in cells]
-                gaps = [100 * (one[:, column] - cells[-1][:, column]) for one in cells[:-1]]
-                spread = ", ".join(f"{gap.mean():+.1f}±{gap.std() / n_seeds**0.5:.1f}" for gap in gaps)
-                learning.append([of, what, f"{n_answers}", *bold_best(means), spread])
-    right = sum(stop["changed"] < STOP_BELOW for stop in stops)
+            sessions = Parallel(options.jobs)(jobs)
+            by_rule.append(100 * np.array([accuracies for accuracies, _ in sessions]))
+            stops += [changed for _, changed in sessions if changed is not None]
+        of = f"{people_are}, {'classifier' if classifier else 'consensus'}"
+        for k, n_answers in enumerate(ANSWERS):
+            means = [f"{accuracies[:, k].mean():.1f}" for accuracies in by_rule]
+            gaps = [accuracies[:, k] - by_rule[-1][:, k] for accuracies in by_rule[:-1]]
+            spread = [f"{gap.mean():+.1f}±{gap.std() / n_seeds**0.5:.1f}" for gap in gaps]
+            learning.append([of, f"{n_answers}", *bold_best(means), *spread])
+    right = sum(changed < STOP_BELOW for changed in stops)
     n_sessions = n_seeds * len(SKILLS) * 2 * len(RULES)
     note = (
         f"{n_seeds} sessions per cell, from seed {options.first} on; {N_PEOPLE} people, {N_EXAMPLES} examples. Fewer "
         f"than 1 in 200 labels were expected to change in {len(stops)} of {n_sessions} sessions, rightly in {right}."
     )
-    columns = ("session", "accuracy (%) of", "answers", *RULES, "easy, uncertain less random")
+    columns = ("people, accuracy (%) of", "answers", *RULES, "easy less random", "uncertain less random")
     run.table(LEARNING, columns, learning, note)
 
 

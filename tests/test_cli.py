@@ -1,3 +1,4 @@
+import gc
 import io
 import json
 import os
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("click")
 
 from crowdwise.__main__ import main
-from crowdwise.cli import ExitCode
+from crowdwise.cli import ExitCode, _starting, started
 from crowdwise.cli.group import COMMANDS, crowd
 from crowdwise.exceptions import BusyError, DataError, MissingDataError, MissingExtraError, OutputError, WorkerError
 from crowdwise.paper.reproduce.run_folder import open_run
@@ -381,3 +382,13 @@ def test_interrupted_it_keeps_what_is_finished_exits_130_and_goes_on(tmp_path):
     )
     assert "| α=2, p=1 |" in done.stdout
     assert rows.read_text().splitlines()[1:5] == kept
+
+
+def test_imports_are_not_searched_for_garbage_and_what_follows_is():
+    with _starting():
+        assert not gc.isenabled()
+        started()
+        assert gc.isenabled()
+    with _starting():
+        pass
+    assert gc.isenabled()

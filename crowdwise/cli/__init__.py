@@ -7,6 +7,7 @@ Results go to standard output, everything else to standard error.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -63,21 +64,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def started() -> None:
     """The imports of a command are done: from here on Ctrl-C is a KeyboardInterrupt, which can be answered."""
+    gc.enable()
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
 def _starting() -> Iterator[None]:
-    """Until `started`, Ctrl-C ends the process at once: imports may swallow an interrupt or make an error of it."""
+    """Until `started`, Ctrl-C ends the process at once: imports may swallow an interrupt or make an error of it.
+
+    Imports make no garbage: to look for some in all that they load takes an eighth of their time.
+    """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not usual or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGINT, _leave)
+    gc.disable()
     try:
         yield
     finally:
+        gc.enable()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

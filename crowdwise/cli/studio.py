@@ -82,7 +82,7 @@ def command(
             folder = Path(out)
             folder.mkdir(exist_ok=True)
             studio = of_inputs(inputs, folder, Settings(model=options["model"]), title=Path(labels).name, **about)
-        _ = studio.session.result  # so that the first screen is there at once
+            _ = studio.session.result  # labels of which nothing can be learned are an error here, not on the page
 
     def announce(address: str) -> None:
         show_json("studio", {"address": address}) if as_json else show(address)

@@ -108,23 +108,25 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     """
     labels, results = fit.labels, fit.results
     example, annotator = labels.example_index, labels.annotator_index
+    lonely = np.isin(np.arange(labels.n_annotators), chosen)[annotator]
+    if labels.classes is not None:
+        lonely &= (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
+    rows = np.flatnonzero(lonely)
     if labels.classes is None:
-        strangeness = np.abs(labels.values - results.label[example])
-        lonely = np.ones(labels.n_labels, dtype=bool)
+        strangeness = np.abs(labels.values[rows] - results.label[example[rows]])
     else:
-        strangeness = 1 - results.proba[example, labels.values]
-        lonely = (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
-    rows = np.flatnonzero(lonely & np.isin(annotator, chosen))
-    rows = rows[np.lexsort((-strangeness[rows], annotator[rows]))]
+        strangeness = 1 - results.proba[example[rows], labels.values[rows]]
+    rows = rows[np.lexsort((-strangeness, annotator[rows]))]
     start = np.searchsorted(annotator[rows], np.arange(labels.n_annotators + 1)).tolist()
     by_annotator = {i: rows[start[i] : start[i + 1]] for i in chosen.tolist()}
     return {
-        i: listed(len(alone), [_lone_label(fit, j) for j in alone[:FEW].tolist()]) for i, alone in by_annotator.items()
+        i: listed(len(alone), [_lone_label(fit, int(example[j]), j) for j in alone[:FEW].tolist()])
+        for i, alone in by_annotator.items()
     }
 
 
-def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
-    labels, i = fit.labels, int(fit.labels.example_index[j])
+def _lone_label(fit: Fit, i: int, j: int) -> dict[str, Any]:
+    labels = fit.labels
     if labels.classes is None:
         answer, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
     else:

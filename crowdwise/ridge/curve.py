@@ -10,6 +10,7 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._limits import EASIEST_SHARE
+from crowdwise._progress import OnRound
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.results.fit_results import FitResults
@@ -150,7 +151,13 @@ class Refit:
         return effective_examples(self.weight, self.n_each)
 
 
-def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: float | None = None) -> SteepnessCurve:
+def steepness_curve(
+    model: Any,
+    steepnesses: Sequence[float] = STEEPNESSES,
+    l2: float | None = None,
+    *,
+    on_round: OnRound | None = None,
+) -> SteepnessCurve:
     """What a fit at every steepness gives, from the sums of one fit.
 
     Parameters
@@ -161,6 +168,8 @@ def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: 
         Where.
     l2 : float, default=None
         That of all fits; by default that of the model.
+    on_round : callable, default=None
+        Is given a `Round` after every round of every fit. What it raises ends all of them.
 
     Returns
     -------
@@ -177,7 +186,7 @@ def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: 
     >>> [name for name, _, _, _ in curve.criteria], curve.effective.round().tolist()[0]
     (['label_error', 'easy_error', 'ranking'], 200.0)
     """
-    path, fits = solve_again(model, steepnesses, l2, by_fold=True)
+    path, fits = solve_again(model, steepnesses, l2, by_fold=True, on_round=on_round)
     data = path.data
     with one_blas_thread():
         has_folds = path.sums is not None and path.sums.n_folds == path.folds.n_folds
@@ -195,20 +204,30 @@ def steepness_curve(model: Any, steepnesses: Sequence[float] = STEEPNESSES, l2: 
 
 
 def solve_again(
-    model: Any, steepnesses: Sequence[float], l2: float | None = None, *, by_fold: bool = False
+    model: Any,
+    steepnesses: Sequence[float],
+    l2: float | None = None,
+    *,
+    by_fold: bool = False,
+    on_round: OnRound | None = None,
 ) -> tuple[RidgePath, list[Settled]]:
     """What a fitted model keeps, and the rounds solved from that at other steepnesses and an l2: no pass over rows.
 
-    Sums `by_fold` are made anew if labels that came later left those of all folds together.
+    Sums `by_fold` are made anew if labels that came later left those of all folds together; the model has its own until
+    then, for others who solve it meanwhile.
     """
-    path: RidgePath = model._path()
-    path.by_level = True
-    if by_fold and path.sums is not None and path.sums.n_folds < path.folds.n_folds:
-        path.sums = None
+    kept: RidgePath = model._path()
+    kept.by_level = True
+    path, sums = kept, kept.sums
+    if by_fold and sums is not None and sums.n_folds < kept.folds.n_folds:
+        path = replace(kept, sums=None)
     settings = model._settings_at(0.0, float(model.l2_ if l2 is None else l2))
-    search = replace(model._new(settings)._search(), steepnesses=list(steepnesses), tuned=False)
+    search = replace(model._new(settings)._search(on_round), steepnesses=list(steepnesses), tuned=False)
     with one_blas_thread():
-        return path, path.solve(search)
+        fits = path.solve(search)
+    if kept.sums is sums:
+        kept.sums = path.sums
+    return path, fits
 
 
 def _from_sums(sums: LevelSums, fits: list[Settled]) -> list[Criterion]:

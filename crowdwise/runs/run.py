@@ -280,6 +280,7 @@ def _about(run: Run, reading: dict[str, Any], started: datetime) -> dict[str, An
         "scale": run.inputs.labels.scale.name,
         "question": run.inputs.question,
         "found": run.chosen(),
+        "summary": {name: run.summary[name] for name in ("headline", "numbers")},
         "reading": reading | {"labels_as": labels_as},
         "notes": list(run.inputs.notes),
         "versions": versions(),

@@ -98,6 +98,8 @@ class Session(Answers):
         self.X, self.model, self.texts = X, model, texts
         self.settings: dict[str, Any] = {}
         self._seed = random_state
+        # Answers need their own lock alone, which no fit holds; it may be taken inside this one, not around it.
+        self._fitting = threading.RLock()
         self._fitted_version = -1
         self._fitted: Any = None
         self._interim: tuple[int, FitResults | None] = (-1, None)
@@ -118,18 +120,8 @@ class Session(Answers):
     @property
     def result(self) -> FitResults | None:
         """The results of all labels so far, as of `aggregate` and all models; None before the first answer."""
-        with self._lock:
-            if self.labels.n_labels == 0:
-                return None
-            if self._version == self._fitted_version:
-                return results_of(self._fitted)
-            if not self.is_slow:
-                self._keep(self._follow(self._known_labels()), self._version)
-                return results_of(self._fitted)
-            self._start()
-            if self._interim[0] != self._version:
-                self._interim = self._version, self._labels_only(self._known_labels())
-            return self._interim[1]
+        fitted = self.fitted
+        return None if fitted is None else results_of(fitted)
 
     @property
     def is_pending(self) -> bool:
@@ -156,8 +148,9 @@ class Session(Answers):
 
     def retune(self) -> None:
         """Let the next fit choose l2 and steepness anew, where the model chooses them."""
-        with self._lock:
-            self.settings, self._fitted = {}, None
+        with self._fitting, self._lock:
+            self.settings = {} if self.model is not None else self.settings
+            self._fitted = None
             self._version += 1
 
     @property
@@ -173,9 +166,24 @@ class Session(Answers):
     @property
     def fitted(self) -> Any:
         """What `result` comes from: a fitted model, or the results of labels alone; None before the first answer."""
-        result = self.result
-        with self._lock:
-            return self._fitted if self._version == self._fitted_version and result is not None else result
+        with self._lock:  # a fit of what is there already is not waited for
+            if self._version == self._fitted_version:
+                return self._fitted
+        with self._fitting:
+            with self._lock:
+                if self.labels.n_labels == 0:
+                    return None
+                if self._version == self._fitted_version:
+                    return self._fitted
+                version, labels = self._version, self._known_labels()
+                if self.is_slow:
+                    self._start()
+            if not self.is_slow:
+                self._keep(fitted := self._follow(labels), version)
+                return fitted
+            if self._interim[0] != version:
+                self._interim = version, self._labels_only(labels)
+            return self._interim[1]
 
     def fit_at(
         self,
@@ -209,9 +217,18 @@ class Session(Answers):
         if labels.n_labels == 0:
             return None
         if without is None and not self.is_slow and self.model is not None:
+            fitted = self._with_sums(on_round)
             with _quiet():
-                return self.fitted.at(**given)
+                return fitted.at(**given) if given else fitted
         return self._fit(labels, on_round, **(given if self.model is None else _named(self.model, given)))
+
+    def _with_sums(self, on_round: OnRound | None) -> Any:
+        """The fitted model; in the place of one that was fitted before the session, and has no sums, a new fit."""
+        with self._fitting:
+            fitted = self.fitted
+            if fitted is self.model:
+                self._keep(fitted := self._fit(self._known_labels(), on_round), self._fitted_version)
+            return fitted
 
     def _known_labels(self, without: Any = None) -> CrowdLabels:
         labels = self.labels
@@ -234,7 +251,7 @@ class Session(Answers):
     def _fit(self, labels: CrowdLabels, on_round: OnRound | None = None, **settings: Any) -> Any:
         """A model of labels, or their results alone; the first one chooses the settings of all that follow."""
         if self.model is None:
-            return self._labels_only(labels, on_round=on_round, **settings)
+            return self._labels_only(labels, on_round=on_round, **self.settings | settings)
         with _quiet():
             given = self.settings | settings
             model = clone(self.model).set_params(**given)
@@ -292,10 +309,10 @@ class Session(Answers):
         check_whole("n", n)
         check_choice("rule", rule, RULES)
         rates = {"check": check_number("check", check, high=1.0), "overlap": self.overlap}
+        order = self._order(name_of(person), rule)
         with self._lock:
             done, is_known = self._done.get(name_of(person), []), self._truth >= 0
             left = self._left(person)
-            order = self._order(person, rule)
             shared = self.labels.labels_per_example > 0
             offered: list[Any] = []
             for turn in range(len(done), len(done) + n):
@@ -340,7 +357,7 @@ class Session(Answers):
         if rule == "uncertain":
             score = -information(result, person, is_expert=person in self.experts)
         elif rule == "easy":
-            score = distance_from_stage(result, stage(result, self._done.get(person, [])))
+            score = distance_from_stage(result, stage(result, self.done_by(person)))
         else:
             score = classifier_margin(result)
         return np.lexsort((rank, np.round(score, 9)))

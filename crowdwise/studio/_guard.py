@@ -65,9 +65,9 @@ class Guard:
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                ours = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                theirs = [(name, value) for name, value in message["headers"] if name.decode() not in _HEADERS]
-                message = message | {"headers": theirs + ours}
+                fixed = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                rest = [(name, value) for name, value in message["headers"] if name.decode() not in _HEADERS]
+                message = message | {"headers": rest + fixed}
             await send(message)
 
         refused = self._refused(scope)
@@ -89,5 +89,5 @@ class Guard:
 
 def _only(scope: Scope, name: bytes, absent: bytes = b"") -> bytes:
     """The value of a header; empty if it is there twice, for then it is unclear who meant what."""
-    found = [value for key, value in scope["headers"] if key == name]
-    return absent if not found else found[0] if len(found) == 1 else b""
+    values = [value for key, value in scope["headers"] if key == name]
+    return absent if not values else values[0] if len(values) == 1 else b""

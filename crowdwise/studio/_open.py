@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from scipy import sparse
 
 from crowdwise._files import write_file
 from crowdwise.exceptions import DataError
+from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.classifier import CrowdRidgeClassifierCV
 from crowdwise.runs.inputs import Inputs, PathLike
 from crowdwise.runs.models import Settings, estimator_of
@@ -22,10 +24,14 @@ JOURNAL, _NOTE = "answers.jsonl", "studio.json"
 
 
 def of_run(path: PathLike, **session: Any) -> tuple[Studio, Path]:
-    """The studio of a run of ``crowdwise fit``; answers are kept in its folder."""
+    """The studio of a run of ``crowdwise fit``; answers are kept in its folder.
+
+    What the run has found is used until the first answer, so that no fit is waited for.
+    """
     run = open_run(path)
-    inputs, settings = run.inputs(), Settings(**run.note["settings"])
-    studio = of_inputs(inputs, run.path, settings, title=f"{run.path.name}: {run.note['inputs'][0]['path']}", **session)
+    title = f"{run.path.name}: {run.note['inputs'][0]['path']}"
+    settings, summary = Settings(**run.note["settings"]), run.note.get("summary")
+    studio = of_inputs(run.inputs(), run.path, settings, title=title, fitted=run.model(), summary=summary, **session)
     return studio, run.path
 
 
@@ -37,20 +43,28 @@ def of_inputs(
     title: str = "crowdwise",
     pictures: Path | None = None,
     experts: tuple[str, ...] = (),
+    fitted: Any = None,
+    summary: Mapping[str, Any] | None = None,
 ) -> Studio:
     """The studio of what was read; the journal of its answers is in the folder, and goes on if it is there.
 
-    Known answers are used in the fits, and measure people.
+    Known answers are used in the fits, and measure people. `fitted` is a model of these inputs and `summary` what is
+    said of it, used as long as they are what the studio itself would find.
     """
-    labels, wanted = inputs.labels, settings or Settings()
+    labels, settings = inputs.labels, settings or Settings()
     if labels.classes is None:
         raise DataError("the studio is for classes. Ratings have a report: crowdwise fit --ratings.")
-    if wanted.model == "auto" and inputs.X is not None and not sparse.issparse(inputs.X) and labels.levels is None:
-        wanted = replace(wanted, model="ridge")  # which follows the sliders at once
-    wanted = wanted.settled(features=inputs.X is not None, truth=bool(inputs.truth), scale=labels.scale.name)
-    labels = wanted.known_of(labels if inputs.truth is None else labels.with_truth(inputs.truth))
+    if settings.model == "auto" and inputs.X is not None and not sparse.issparse(inputs.X) and labels.levels is None:
+        settings = replace(settings, model="ridge")  # which follows the sliders at once
+    settings = settings.settled(features=inputs.X is not None, truth=bool(inputs.truth), scale=labels.scale.name)
+    labels = settings.known_of(labels if inputs.truth is None else labels.with_truth(inputs.truth))
     _check_same(folder, labels.shape, labels.n_labels)
-    model = estimator_of(wanted)
+    model = estimator_of(settings)
+    is_same = type(fitted) is (FitResults if model is None else type(model))
+    if not is_same or (inputs.truth and not settings.use_truth):
+        fitted, summary = None, None
+    elif model is not None:
+        model = fitted
     if isinstance(model, CrowdRidgeClassifierCV):  # the sliders solve it again, however large it is
         model.set_params(keep_sums=True)
     session = Session(
@@ -61,14 +75,18 @@ def of_inputs(
         experts=experts,
         journal=folder / JOURNAL,
     )
+    if model is None:
+        session.settings = {} if settings.steepness == "auto" else {"steepness": settings.steepness}
+        if fitted is not None:
+            session._keep(fitted, 0)
     names = None if inputs.features is None else inputs.features.recipe.feature_names
-    return Studio(session, title, feature_names=names, pictures=pictures)
+    return Studio(session, title, feature_names=names, pictures=pictures, summary=summary)
 
 
 def _check_same(folder: Path, shape: tuple[int, ...], n_labels: int) -> None:
     """Raise if the folder has the answers to other examples."""
-    note, kept = folder / _NOTE, {"examples": shape[0], "annotators": shape[1], "labels": n_labels}
+    note, size = folder / _NOTE, {"examples": shape[0], "annotators": shape[1], "labels": n_labels}
     if not note.is_file():
-        write_file(note, json.dumps(kept) + "\n")
-    elif json.loads(note.read_bytes()) != kept:
+        write_file(note, json.dumps(size) + "\n")
+    elif json.loads(note.read_bytes()) != size:
         raise DataError(f"{folder} has the answers of a session with other labels. Choose another folder: --out.")

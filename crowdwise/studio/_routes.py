@@ -17,9 +17,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from crowdwise.exceptions import DataError
+from crowdwise.studio._fits import Pending
 from crowdwise.studio._guard import App, Guard
 from crowdwise.studio._schema import Problem, Schema, check_value, description, query_values, resolved
-from crowdwise.studio._state import Pending, Studio
+from crowdwise.studio._state import Studio
 from crowdwise.studio._views import VIEWS, as_json
 
 PAGES = (
@@ -131,11 +132,11 @@ def _sent(answer: Any) -> Response:
     return Response(as_json(answer), media_type="application/json")
 
 
-def _problem(status: int, text: str, field: str | None = None) -> Response:
+def _problem(status: int, text: str, field: str | None = None, headers: Mapping[str, str] | None = None) -> Response:
     answer = {"problem": text} if field is None else {"problem": text, "field": field}
-    return Response(as_json(answer), status, media_type="application/json")
+    return Response(as_json(answer), status, headers, media_type="application/json")
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _problem(error.status_code, error.detail)
+    return _problem(error.status_code, error.detail, headers=error.headers)  # 405 names what is allowed

@@ -40,20 +40,20 @@ def resolved(node: Schema) -> Schema:
     return resolved(reduce(getitem, keys, description()))
 
 
-def query_values(operation: Schema, given: Mapping[str, list[str]]) -> dict[str, Any]:
+def query_values(operation: Schema, query: Mapping[str, list[str]]) -> dict[str, Any]:
     """The parameters of an operation from a query; what is not given has its default, or is None."""
-    parameters = {one["name"]: one for one in map(resolved, operation.get("parameters", []))}
+    parameters = {parameter["name"]: parameter for parameter in map(resolved, operation.get("parameters", []))}
     values: dict[str, Any] = {}
-    for name in given:
+    for name in query:
         if name not in parameters:
             known = ", ".join(parameters) or "no parameters"
             raise Problem(422, f"there is no parameter {name!r} here; there is: {known}.", name)
-        if len(given[name]) > 1:
+        if len(query[name]) > 1:
             raise Problem(422, "given more than once.", name)
     for name, parameter in parameters.items():
         schema = resolved(parameter["schema"])
-        if name in given:
-            values[name] = _from_text(given[name][0], schema, name)
+        if name in query:
+            values[name] = _from_text(query[name][0], schema, name)
             check_value(values[name], schema, name)
         elif parameter.get("required"):
             raise Problem(422, "is needed.", name)
@@ -90,8 +90,8 @@ def check_value(value: Any, schema: Schema, field: str) -> None:
         if value in (math.inf, -math.inf) or not low <= value <= high:
             raise Problem(422, f"must be a number from {low} to {high}; got {value!r:.80}.", field)
     elif isinstance(value, list):
-        for at, item in enumerate(value):
-            check_value(item, schema.get("items", {}), f"{field}[{at}]")
+        for position, item in enumerate(value):
+            check_value(item, schema.get("items", {}), f"{field}[{position}]")
     elif isinstance(value, dict):
         _check_object(value, schema, field)
 

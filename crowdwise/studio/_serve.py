@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from crowdwise.studio._state import Studio
 
 LOOPBACK = "127.0.0.1"
 _TOKEN_FILE = "studio.token"
+_MOST_HEAD = 1 << 19  # bytes of a request without its body: an address may have four names of the longest kind
 
 
 def serve(
@@ -49,23 +51,24 @@ def serve(
     write_token(folder, token, port)
     address = f"http://{LOOPBACK}:{port}/#token={token}"
     announce(address)
+    threading.Thread(target=studio.prepare, daemon=True).start()
     if browser:
         webbrowser.open(address)
     config = uvicorn.Config(
         make_app(studio, token=token, port=port), http="h11", ws="none", lifespan="off", log_level="warning",
         access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=_MOST_HEAD,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
 
 
 def _bound(port: int | None, last: int) -> socket.socket:
     """A socket on the port that is wanted, on that of the last time, or on any."""
-    wanted = [port] if port is not None else [last, 0]
-    for one in wanted:
+    for candidate in [last, 0] if port is None else [port]:
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind((LOOPBACK, one))
+            listening.bind((LOOPBACK, candidate))
             listening.listen()  # a browser that is faster than we are waits
         except OSError:
             listening.close()
@@ -77,8 +80,8 @@ def _bound(port: int | None, last: int) -> socket.socket:
 def read_token(folder: Path) -> tuple[str, int]:
     """The token and the port of the last time; a new token and 0 if there are none."""
     try:
-        kept = json.loads((folder / _TOKEN_FILE).read_bytes())
-        return str(kept["token"]), int(kept["port"])
+        last = json.loads((folder / _TOKEN_FILE).read_bytes())
+        return str(last["token"]), int(last["port"])
     except (OSError, ValueError, KeyError, TypeError):
         return secrets.token_urlsafe(32), 0
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections import OrderedDict
+import warnings
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from crowdwise._arrays import Array
-from crowdwise._progress import Round
+from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels._encode import as_objects
-from crowdwise.reporting.fit import Fit
+from crowdwise.reporting.fit import Fit, named, plain
 from crowdwise.results.fit_results import results_of
-from crowdwise.ridge.curve import STEEPNESSES, Refit, steepness_curve
+from crowdwise.ridge.curve import STEEPNESSES, Refit, SteepnessCurve, steepness_curve
 from crowdwise.session import Session
+from crowdwise.studio._fits import Fits, Pending, Report
 from crowdwise.studio._schema import Problem
 
-# A request waits so many seconds for a fit before the client has to ask again; so many fits are kept.
-_PATIENCE, _MOST_KEPT = 0.5, 4
-
-Make = Callable[[Callable[[Round], None]], Any]
+Answer = dict[str, Any]
+WHOLE_TEXT = 100_000  # characters of a text that is shown by itself
 
 
 @dataclass(frozen=True)
@@ -33,74 +31,6 @@ class Position:
     steepness: float | None = None
     l2: float | None = None
     without: str | None = None
-
-
-class Pending(Exception):
-    """A fit that is not there yet: what it does, since how many seconds."""
-
-    def __init__(self, words: str, seconds: float) -> None:
-        super().__init__(words)
-        self.words, self.seconds = words, seconds
-
-
-class _OutOfDate(Exception):
-    """A fit that no page waits for any more."""
-
-
-class Fits:
-    """Fits that are made one after the other; of each page the last one that it asked for."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._made: OrderedDict[Hashable, Any] = OrderedDict()
-        self._wanted: dict[str, tuple[Hashable, Make]] = {}
-        self._doing: tuple[str, float] | None = None
-
-    def get(self, key: Hashable, make: Make, seat: str) -> Any:
-        """What `make` gives, made once per key; raises `Pending` if that takes long, and what `make` raises."""
-        with self._changed:
-            if key not in self._made:
-                self._wanted.pop(seat, None)
-                self._wanted[seat] = key, make
-                if self._doing is None:
-                    self._doing = "", time.monotonic()
-                    threading.Thread(target=self._work, daemon=True).start()
-                self._changed.wait_for(lambda: key in self._made, _PATIENCE)
-            if key not in self._made:
-                words, started = self._doing or ("", time.monotonic())
-                raise Pending(words, time.monotonic() - started)
-            self._made.move_to_end(key)
-            found = self._made[key]
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                if not self._wanted:
-                    self._doing = None
-                    return
-                key, make = next(iter(self._wanted.values()))
-                self._doing = "", time.monotonic()
-            try:
-                found = make(partial(self._report, key))
-            except _OutOfDate:
-                continue
-            except Exception as error:  # is raised where it was asked for
-                found = error
-            with self._changed:
-                self._made[key] = found
-                while len(self._made) > _MOST_KEPT:
-                    self._made.popitem(last=False)
-                self._wanted = {seat: wanted for seat, wanted in self._wanted.items() if wanted[0] != key}
-                self._changed.notify_all()
-
-    def _report(self, key: Hashable, done: Round) -> None:
-        with self._changed:
-            self._doing = str(done), self._doing[1] if self._doing else time.monotonic()
-            if all(wanted != key for wanted, _ in self._wanted.values()):
-                raise _OutOfDate
 
 
 @dataclass(eq=False)
@@ -117,85 +47,120 @@ class Studio:
         Names of the columns of the features.
     pictures : Path or None, default=None
         The folder in which the texts of the session are names of pictures.
+    summary : dict or None, default=None
+        "headline" and "numbers" of the labels that the session began with, where a run kept them.
     """
 
     session: Session
     title: str
     feature_names: list[str] | None = None
     pictures: Path | None = None
+    summary: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.session.labels.classes is None:
+        session = self.session
+        if session.labels.classes is None:
             raise Problem(422, "the studio is for classes; for ratings there is the report: crowdwise fit --ratings.")
-        self._fits, self._sections, self._solving = Fits(), Fits(), threading.Lock()
-        labels, texts = self.session.labels, self.session.texts
+
+        def version() -> Hashable:
+            return session.version, session.is_slow and session.is_pending
+
+        # The fit of the session, models that positions are solved from, fits at rest and sections do not wait for each
+        # other; curves do.
+        self._session_fits, self._models, self._fits, self._sections = (Fits(version) for _ in range(4))
+        self._curves, self._solving = Fits(version, self._models, self._fits), threading.Lock()
+        labels, texts = session.labels, session.texts
         if isinstance(texts, Mapping):
             self.texts: Array | None = as_objects([texts.get(example) for example in labels.examples.tolist()])
         else:
             self.texts = None if texts is None else as_objects(list(texts))
+        self.position = Position()  # of the last fit of the session that a page has asked for
 
     @property
-    def position(self) -> Position:
-        """That of the session."""
-        fitted = self.session.fitted
-        if fitted is None:
-            return Position()
-        l2 = getattr(fitted, "l2_", None)
-        return Position(float(results_of(fitted).steepness), None if l2 is None else float(l2))
+    def solves_sums(self) -> bool:
+        """Whether a position is solved from sums that the model keeps, without a pass over the rows."""
+        return self.session.model is not None and not self.session.is_slow
+
+    def prepare(self) -> None:
+        """Begin to make what the sliders need, if it is not there yet."""
+        if self.solves_sums and self.session.labels.n_labels:
+            with suppress(Pending):
+                self._model(None, "prepare")
 
     def fit(self, position: Position = Position(), seat: str = "") -> Fit:
         """The fit at a position, of all labels so far."""
-        position = self._checked(position)
-        version = self.session.version
+        self._check(position)
+        fit: Fit = self._session_fits.get("fit", lambda report: self._session_fit(), seat)
+        position = self._less_session(position)
         if position == Position():
-            key: Hashable = ("session", version, self.session.is_pending)
-            return self._fits.get(key, lambda report: self._record(self.session.fitted, None), seat)
-        return self._fits.get((version, position), lambda report: self._fit_at(position, report), seat)
+            return fit
+        model = self._model(position.without, seat) if self.solves_sums else None
+
+        def make(report: Report) -> Fit:
+            settings = {"steepness": position.steepness, "l2": position.l2}
+            if model is None:
+                return self._record(
+                    self.session.fit_at(**settings, without=position.without, on_round=report), position
+                )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CrowdWarning)
+                return self._record(model.at(**settings), position)
+
+        return self._fits.get(position, make, seat)
 
     def section(self, name: str, make: Callable[[], Any], *of: Hashable) -> Any:
         """Something that takes long, made once for the labels at hand, and for what else it depends on."""
-        key = (name, self.session.version, self.session.is_pending, *of)
-        return self._sections.get(key, lambda report: make(), name)
+        return self._sections.get((name, *of), lambda report: make(), name)
 
     def refit(self, position: Position, seat: str) -> Refit:
         """What follows from sums alone at a position, at once if they are kept; else that of the fit there."""
-        if self.session.is_slow or self.session.model is None or position.without is not None:
+        if not self.solves_sums:
             fit = self.fit(position, seat)
             return Refit.of_results(fit.model, fit.results)
-        fitted = self._fits.get(("model", self.session.version), lambda report: self.session.fitted, f"{seat} model")
-        if fitted is None:
+        model = self._model(position.without, seat)
+        with self._fits.at_once(), self._solving:
+            return Refit.of_sums(model, position.steepness, position.l2)
+
+    def curve(self, l2: float | None, without: str | None, seat: str) -> SteepnessCurve:
+        """All steepnesses, of a model that keeps sums; what else is asked for goes first."""
+        model = self._model(without, seat)
+        return self._curves.get(
+            (l2, without), lambda report: steepness_curve(model, STEEPNESSES, l2, on_round=report), seat
+        )
+
+    def _model(self, without: str | None, seat: str) -> Any:
+        """The model that positions are solved from."""
+        left_out = None if without is None else self.annotator(without)
+        model = self._models.get(
+            without, lambda report: self.session.fit_at(without=left_out, on_round=report), f"{seat} model"
+        )
+        if model is None:
             raise Problem(409, "there are no labels yet.")
-        with self._solving:
-            return Refit.of_sums(fitted, position.steepness, position.l2)
+        return model
 
-    def curve(self, l2: float | None, without: str | None, seat: str) -> Any:
-        """All steepnesses; None of a model that keeps no sums."""
-        key = ("curve", self.session.version, l2, without)
+    def _session_fit(self) -> Fit:
+        fitted = self.session.fitted
+        fit = self._record(fitted, Position())
+        l2 = getattr(fitted, "l2_", None)
+        self.position = Position(float(fit.results.steepness), None if l2 is None else float(l2))
+        return fit
 
-        def make(report: Callable[[Round], None]) -> Any:
-            model = self.session.fitted if without is None else self.session.fit_at(without=self.annotator(without))
-            return steepness_curve(model, STEEPNESSES, l2)
-
-        return self._fits.get(key, make, f"{seat} curve")
-
-    def _fit_at(self, position: Position, report: Callable[[Round], None]) -> Fit:
-        model = self.session.fit_at(position.steepness, position.l2, position.without, on_round=report)
-        return self._record(model, position.without)
-
-    def _record(self, model: Any, without: str | None) -> Fit:
+    def _record(self, model: Any, position: Position) -> Fit:
         if model is None:
             raise Problem(409, "there are no labels yet.")
         results, labels = results_of(model), self.session.labels
-        if without is not None:
-            labels = labels.select_annotators(labels.annotators != self.annotator(without))
+        if position.without is not None:
+            labels = labels.select_annotators(labels.annotators != self.annotator(position.without))
         return Fit(model, results, labels, None, self.texts)
 
-    def _checked(self, position: Position) -> Position:
-        """A position without what is that of the session anyway."""
+    def _check(self, position: Position) -> None:
         if position.without is not None:
             self.annotator(position.without)
         if position.l2 is not None and not self.session.has_l2:
-            raise Problem(422, "the model has no l2.", "l2")
+            raise Problem(409, "the model has no l2.", "l2")
+
+    def _less_session(self, position: Position) -> Position:
+        """A position without what is that of the session anyway."""
         ours = self.position
         return Position(
             None if position.steepness == ours.steepness else position.steepness,
@@ -215,3 +180,14 @@ class Studio:
         if row >= len(self.session.labels):
             raise Problem(404, f"there are {len(self.session.labels)} examples, from 0; got {row}.", "row")
         return self.session.labels.examples[row : row + 1].tolist()[0]
+
+
+def class_names(classes: Array | None) -> list[str]:
+    """Classes as they are shown."""
+    return [] if classes is None else [named(name) for name in classes]
+
+
+def position_of(fit: Fit, without: str | None) -> Answer:
+    """Where a fit is."""
+    l2 = getattr(fit.model, "l2_", None)
+    return {"steepness": float(fit.results.steepness), "l2": plain(l2), "without": without}

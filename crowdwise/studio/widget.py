@@ -30,8 +30,8 @@ def _modules() -> dict[str, str]:
 
 def _styles() -> str:
     """The styles of the page, for the widget alone."""
-    ours = (STATIC / "style.css").read_text("utf-8").replace(":root {", ":scope {").replace("\nbody {", "\n:scope {")
-    return f"@scope (.crowdwise-studio) {{\n{(STATIC / 'vendor' / 'uplot.css').read_text('utf-8')}\n{ours}}}\n"
+    styles = (STATIC / "style.css").read_text("utf-8").replace(":root {", ":scope {").replace("\nbody {", "\n:scope {")
+    return f"@scope (.crowdwise-studio) {{\n{(STATIC / 'vendor' / 'uplot.css').read_text('utf-8')}\n{styles}}}\n"
 
 
 class SessionWidget(anywidget.AnyWidget):
@@ -71,9 +71,9 @@ def make_widget(session: Session, title: str = "session") -> SessionWidget:
 
 
 def _send_answer(widget: Any, studio: Studio, asked: dict[str, Any]) -> None:
-    found = answer(studio, str(asked["method"]), str(asked["address"]), str(asked.get("body") or "").encode())
-    content = Path(found.path).read_bytes() if isinstance(found, FileResponse) else bytes(found.body)
-    widget.send({"id": asked["id"], "status": found.status_code, "headers": dict(found.headers)}, [content])
+    response = answer(studio, str(asked["method"]), str(asked["address"]), str(asked.get("body") or "").encode())
+    content = Path(response.path).read_bytes() if isinstance(response, FileResponse) else bytes(response.body)
+    widget.send({"id": asked["id"], "status": response.status_code, "headers": dict(response.headers)}, [content])
 
 
 def answer(studio: Studio, method: str, address: str, content: bytes = b"") -> Response:

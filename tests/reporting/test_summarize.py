@@ -17,6 +17,7 @@ from crowdwise import (
     load,
 )
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
+from crowdwise.reporting import annotators as annotators_section
 from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.agreement import pairs
 from crowdwise.reporting.annotators import annotator_columns
@@ -117,6 +118,19 @@ def test_annotators_stand_alone_where_nobody_else_gave_their_answer(data, found)
             expected[str(name)] += alone
     rows = summarize(found, labels)["annotators"]["rows"]
     assert {row["annotator"]: row["alone"]["total"] for row in rows} == expected
+
+
+def test_what_is_as_long_as_all_labels_is_not_made_for_each_one_that_is_listed(data, found, monkeypatch):
+    fit, made, whole = Fit.of(found, data[2]), [], CrowdLabels.example_index
+
+    def example_index(labels):
+        made.append(labels)
+        return whole.fget(labels)
+
+    monkeypatch.setattr(CrowdLabels, "example_index", property(example_index))
+    rows = annotators_section.data(fit)["annotators"]["rows"]
+    assert sum(row["alone"]["shown"] for row in rows) > 10
+    assert len(made) < 10
 
 
 def test_annotators_are_listed_from_the_highest_expertise(found, data):

@@ -434,7 +434,7 @@ def test_numbers_that_look_like_ids_are_not_taken_for_features_without_a_word(ta
     data, _, votes = table
     data = data.set_column(0, "Task_ID", [np.arange(64)])
     names = list(votes.columns)
-    with pytest.warns(CrowdWarning, match="the column 'Task_ID' is taken"):
+    with pytest.warns(CrowdWarning, match="the column 'Task_ID' is used"):
         read_blocks(data, labels=names)
     assert next(iter(read_blocks(data, labels=names, example="Task_ID"))).X.shape[1] == 3
     assert next(iter(read_blocks(data, labels=names, features=["Task_ID", "x0"]))).X.shape[1] == 2

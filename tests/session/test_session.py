@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from crowdwise.ridge.data import RidgeData
 from crowdwise.session import Session
 from crowdwise.session.offer import change_probability
 
+session_module = import_module("crowdwise.session.session")
 TEXTS = {f"t{i}": f"text {i}" for i in range(12)}
 CLASSES = ["bad", "good"]
 
@@ -297,3 +300,36 @@ def test_a_random_draw_is_another_for_everybody_and_stays_the_same():
     assert sorted(orders["ann"]) == sorted(orders["bob"]) == list(range(50))
     assert orders["ann"] != orders["bob"]
     assert again.next("ann", n=50, rule="random") == orders["ann"]
+
+
+@pytest.mark.parametrize("kind", ["labels", "ridge"])
+def test_answers_do_not_wait_for_a_fit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, truth = features()
+    began, may_end, results = Event(), Event(), []
+    target, name = (session_module, "aggregate") if kind == "labels" else (CrowdRidgeClassifier, "fit")
+    fit = getattr(target, name)
+
+    def slow_fit(*given: object, **settings: object) -> object:
+        began.set()
+        assert may_end.wait(20)
+        return fit(*given, **settings)
+
+    monkeypatch.setattr(target, name, slow_fit)
+    model = None if kind == "labels" else CrowdRidgeClassifier()
+    talk = Session([[label, label, None] for label in truth.tolist()], X, model=model, classes=[0, 1])
+    fitting = Thread(target=lambda: results.append(talk.result))
+    answering = Thread(target=talk.answer, args=(3, "ann", 1))
+    fitting.start()
+    assert began.wait(20)
+    answering.start()
+    answering.join(20)
+    is_answered = talk.version == 1
+    may_end.set()
+    fitting.join()
+    answering.join()
+    assert is_answered
+    assert talk.labels.n_labels == 121
+    talk.retune()
+    assert talk.result is not None
+    assert len(results[0].annotators) == 3
+    assert "ann" in talk.result.annotators.tolist()

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from browser_studio import write_crowd
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +46,17 @@ def test_without_the_token_there_is_nothing_but_what_to_do(opened, served):
     page.evaluate("sessionStorage.clear()")
     page.goto(f"http://127.0.0.1:{served.port}/explore")
     page.get_by_text("This tab has no key").wait_for()
+
+
+def test_labels_alone_have_sliders_without_a_curve(opened, serve, tmp_path):
+    page = opened(serve(write_crowd(tmp_path), "labels.csv"), "/explore")
+    page.locator("#weights-panel .curve").wait_for(state="attached")
+    slider = page.locator("#steepness")
+    slider.focus()
+    page.keyboard.press("End")
+    page.wait_for_url(re.compile("steepness=20"))
+    page.locator(".moved .stat").first.wait_for()
+    assert "Computing the curve" not in page.content()
 
 
 def test_dragging_the_steepness_changes_weights_and_annotators_at_once_and_the_address_in_the_end(opened, served):

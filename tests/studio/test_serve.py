@@ -12,14 +12,17 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from studios import crowd
 
 from crowdwise.exceptions import BusyError, DataError, MissingDataError
 from crowdwise.runs import Settings, fit, open_run, read_inputs
+from crowdwise.session import Session
+from crowdwise.studio._fits import Pending
 from crowdwise.studio._open import of_inputs, of_run
 from crowdwise.studio._serve import _bound, read_token, write_token
 from crowdwise.studio._views import VIEWS
@@ -102,6 +105,28 @@ def test_the_process_listens_on_loopback_alone_and_keeps_its_token_private(tmp_p
     assert code == 130
 
 
+def test_long_addresses_and_wrong_methods_are_answered_as_described(tmp_path: Path) -> None:
+    server = Server(tmp_path, write_labels(tmp_path))
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        name = "%F2%A8%84%AF" * 10_000
+        for method, path, status, allowed in (
+            ("GET", f"/examples.json?one={name}&other={name}&without={name}", 404, None),
+            ("GET", "/annotators.json?l2=1", 409, None),
+            ("GET", "/label.json?person=ann&rule=classifier", 409, None),
+            ("TRACE", "/start.json", 405, "GET, HEAD"),
+        ):
+            connection.request(method, path, headers={"Authorization": f"Bearer {server.token}"})
+            answer = connection.getresponse()
+            content = json.loads(answer.read())
+            assert (answer.status, answer.getheader("content-type")) == (status, "application/json")
+            assert content["problem"]
+            assert sorted((answer.getheader("allow") or "").split(", ")) == sorted((allowed or "").split(", "))
+        connection.close()
+    finally:
+        server.kill()
+
+
 def test_a_port_that_is_taken_is_an_error_if_it_was_wanted_and_replaced_if_not() -> None:
     taken = _bound(None, 0)
     port = taken.getsockname()[1]
@@ -172,6 +197,61 @@ def test_a_run_is_opened_with_its_features_names_and_answers(tmp_path: Path, mon
     Path("features.csv").unlink()
     with pytest.raises(MissingDataError, match="no longer exists"):
         of_run("run")
+
+
+@pytest.mark.parametrize(
+    "settings", [Settings(model="ridge"), Settings(model="logistic"), Settings(model="labels-only", steepness=2.0)]
+)
+def test_a_run_is_opened_without_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    monkeypatch.chdir(tmp_path)
+    X, _, _ = crowd()
+    rows = "".join(f"e{i},{','.join(map(str, row))}\n" for i, row in enumerate(X.tolist()))
+    Path("features.csv").write_text(f"id,size,age,height,width\n{rows}")
+    features = None if settings.model == "labels-only" else "features.csv"
+    run = fit(write_labels(tmp_path), features, out="run", settings=settings)
+    with monkeypatch.context() as patched:
+        for name in ("_fit", "_labels_only"):
+            patched.setattr(Session, name, lambda *given, **settings: pytest.fail("a fit"))
+        studio, _ = of_run("run")
+        screen = VIEWS["start"](studio)
+        assert (screen["headline"], screen["numbers"]) == (run.summary["headline"], run.summary["numbers"])
+        assert screen["position"]["steepness"] == run.chosen()["steepness"]
+    with studio.session as session:
+        before = session.result
+        if studio.solves_sums:
+            assert_allclose(session.fit_at().results_.proba, before.proba, rtol=1e-10)
+        VIEWS["answer"](studio, "ann", 3, 1)
+        VIEWS["undo"](studio, "ann")
+        assert session.result is not None  # begins the fit of a model that takes long
+        session.wait()
+        assert_allclose(session.result.proba, before.proba, rtol=1e-10)
+        assert VIEWS["start"](studio)["headline"] != []
+
+
+def test_the_first_screen_of_a_run_does_not_wait_for_what_sliders_need(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    X, _, _ = crowd()
+    rows = "".join(f"e{i},{','.join(map(str, row))}\n" for i, row in enumerate(X.tolist()))
+    Path("features.csv").write_text(f"id,size,age,height,width\n{rows}")
+    fit(write_labels(tmp_path), "features.csv", out="run", settings=Settings(model="ridge"))
+    studio, _ = of_run("run")
+    began, may_end, fit_of_session = Event(), Event(), Session._fit
+
+    def slow_fit(*given: Any, **settings: Any) -> Any:
+        began.set()
+        assert may_end.wait(20)
+        return fit_of_session(*given, **settings)
+
+    monkeypatch.setattr(Session, "_fit", slow_fit)
+    with studio.session:
+        studio.prepare()
+        assert began.is_set()
+        screen, position = VIEWS["start"](studio), VIEWS["now"](studio)["position"]
+        with pytest.raises(Pending):
+            VIEWS["refit"](studio, 3.0, None, None, "")
+        may_end.set()
+    assert screen["headline"]
+    assert position["steepness"] is not None
 
 
 def test_another_crowd_does_not_go_on_in_the_same_folder(tmp_path: Path) -> None:

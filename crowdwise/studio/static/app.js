@@ -79,7 +79,7 @@ function App() {
   const state = useData("start.json", {}, version);
   if (state.problem?.status === 401) return html`<${NoToken} />`;
   if (state.problem && !state.data) return html`<main><p class="banner" role="alert">${state.problem.message}</p></main>`;
-  if (!state.data) return html`<main><p class="note" role="status">${isLost ? "The studio is not responding yet" : "Loading"}</p></main>`;
+  if (!state.data) return html`<main><p class="note" role="status">${isLost ? "The studio is not responding yet" : state.words ? `Fitting: ${state.words}` : "Loading"}</p></main>`;
   return html`<${Frame} start=${state.data} ...${{ version, now, isLost, address, go }} />`;
 }
 

@@ -35,7 +35,7 @@ export function Annotator({ move, kept }) {
   const { name } = params;
   const isOut = params.without === name;
   const state = useData("annotator.json", name && !isOut ? { ...positionOf(params), name } : null, version);
-  const back = html`<p><${Link} view="annotators" params=${kept}>All annotators</${Link}></p>`;
+  const back = html`<p class="back"><${Link} view="annotators" params=${kept}>All annotators</${Link}></p>`;
   if (isOut) return html`${back}<${Panel} id="annotator" title=${html`<bdi>${name}</bdi>`}><p>Left out: every panel shows the fit without this annotator.</p>
     <p class="tools"><button class="button" onClick=${() => move({ without: null })}>Include this annotator again</button></p></${Panel}>`;
   return html`${back}<${Waiting} state=${state}>${({ annotator: row, classes, over_time }) => html`<div class="stack">

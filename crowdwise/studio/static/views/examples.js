@@ -87,7 +87,7 @@ export function ExamplePage({ kept }) {
   const { version, address } = useStudio();
   const { params } = address;
   const state = useData("example.json", { ...positionOf(params), row: params.row ?? 0 }, version);
-  return html`<p><${Link} view="examples" params=${kept}>All examples</${Link}></p>
+  return html`<p class="back"><${Link} view="examples" params=${kept}>All examples</${Link}></p>
     <${Waiting} state=${state}>${({ example, classes, proba, model_proba }) => html`<div class="grid side">
       <${Panel} id="example" title=${html`<bdi>${example.example}</bdi>`} note=${plural(example.labels, "label")}>
         <${Shown} row=${example.row} text=${example.text} large />

@@ -70,7 +70,8 @@ export function Explore() {
   useEffect(() => setDrag(null), [key]);
   const hasLabels = start.size.labels > 0;
   const refit = useLive("refit.json", hasLabels ? compact(live) : null, version);
-  const curve = useData("curve.json", hasLabels ? withoutSteepness(compact(settled)) : null, version);
+  const hasCurve = hasLabels && start.follows === "sums";
+  const curve = useData("curve.json", hasCurve ? withoutSteepness(compact(settled)) : null, version);
   const isCompared = Object.keys(params).some((name) => name.startsWith("before_"));
   const moves = useData("explore.json", isCompared ? movesOf(params) : null, version);
   const move = (change) => {

@@ -31,12 +31,13 @@ function Criteria({ criteria }) {
 }
 
 function Steepness({ curve, words, live, move }) {
+  const hasCurve = useStudio().start.follows === "sums";
   const grid = curve?.steepness ?? GRID;
   const place = placeIn(grid, live.steepness ?? 0);
   return html`<${Slider} id="steepness" name="Steepness" value=${live.steepness} place=${place} last=${grid.length - 1}
     ends=${["every example counts the same", "contested examples count less"]} onPlace=${(at) => move({ steepness: round(between(grid, at)) })}>
     ${curve ? html`<${Criteria} criteria=${curve.criteria} />
-      <${Curve} series=${curve.criteria} labels=${grid} at=${place} title=${`Over the steepness: ${curve.criteria.map((one) => one.title).join("; ")}`} />` : html`<div class="curve-box"><p class="note" role="status">Computing the curve over all steepnesses. ${words}</p></div>`}
+      <${Curve} series=${curve.criteria} labels=${grid} at=${place} title=${`Over the steepness: ${curve.criteria.map((one) => one.title).join("; ")}`} />` : hasCurve && html`<div class="curve-box"><p class="note" role="status">Computing the curve over all steepnesses. ${words}</p></div>`}
   </${Slider}>`;
 }
 

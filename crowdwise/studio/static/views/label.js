@@ -108,8 +108,7 @@ function Progress({ state }) {
       <div><dt>your accuracy${accuracy.low !== null ? ` (${interval(accuracy.low, accuracy.high, 0)})` : ""}</dt><dd>${accuracy.value === null ? "not yet known" : percent(accuracy.value, 0)}</dd></div>
     </dl>
     <div class="meter" role="progressbar" aria-label="Answered" aria-valuenow=${Math.round(100 * share)} aria-valuemin="0" aria-valuemax="100"><div style=${{ width: `${100 * share}%` }}></div></div>
-    <p class="note">${checked > 0 ? `${count(right)} of ${plural(checked, "checked answer")} correct` : "Accuracy is estimated from agreement with the consensus"}${skipped ? `; ${count(skipped)} skipped` : ""}</p>
-    ${state.stop && html`<p class="banner calm">${state.stop}</p>`}`;
+    <p class="note">${checked > 0 ? `${count(right)} of ${plural(checked, "checked answer")} correct` : "Accuracy is estimated from agreement with the consensus"}${skipped ? `; ${count(skipped)} skipped` : ""}</p>`;
 }
 
 async function download(format) {
