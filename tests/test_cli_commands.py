@@ -614,8 +614,8 @@ def test_names_tell_the_terminal_nothing_but_their_letters(here, run, arguments)
     ("arguments", "code", "words"),
     [
         (["--format", "label-studio"], 65, "is not a table of label-studio: its columns are task, worker, label"),
-        (["--format", "mturk"], 65, "is no table of mturk"),
-        (["--format", "toloka"], 65, "is no table of toloka"),
+        (["--format", "mturk"], 65, "is not a table of mturk"),
+        (["--format", "toloka"], 65, "is not a table of toloka"),
         *((["--encoding", name], 2, "is not a known encoding") for name in ("idna", "undefined", "hex", "")),
     ],
 )
