@@ -64,7 +64,7 @@ class Reporter:
     verbose : int, default=0
         0 prints nothing, 1 one line at the end, 2 also a line per round.
     on_round : callable, default=None
-        Is given a `Round` after every round. What it raises ends the fit.
+        Called with a `Round` after every round. What it raises ends the fit.
     """
 
     def __init__(self, name: str, verbose: Any = 0, on_round: OnRound | None = None) -> None:

@@ -207,14 +207,14 @@ def diagnose(
         the ids of the examples; else in the order of X. Without it the consensus of the labels is taken for the truth,
         which cannot show where the majority errs.
     estimator : classifier, default=None
-        What finds the boundary; anything that `CrowdClassifier` takes. None is a logistic regression on scaled
-        features.
+        Classifier whose boundary is used; anything that `CrowdClassifier` takes. None is a logistic regression on
+        scaled features.
     random_state : int, Generator or None, default=0
         Seed of the folds.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
     on_round : callable, default=None
-        Is given a `Round` after every round on the labels, and after every step that follows.
+        Called with a `Round` after every round on the labels, and after every step that follows.
 
     Returns
     -------

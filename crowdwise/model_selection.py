@@ -142,8 +142,7 @@ def _codes(classes: Array, model: Any) -> Array:
     codes = encode_declared(classes, model.classes_)
     if len(codes) and (codes < 0).all():
         raise LabelError(
-            f"the truth must be in the terms of the model's classes {model.classes_.tolist()}; "
-            f"found {classes[:3].tolist()}."
+            f"the truth must use the model's classes {model.classes_.tolist()}; found {classes[:3].tolist()}."
         )
     return codes
 

@@ -65,7 +65,7 @@ class Rate:
     n_examples, n_known : int
         Examples with labels, and those of them whose answer is known.
     confidence : float
-        Of the intervals.
+        Level of the intervals.
     groups : dict from group to Rate
         The same for each group of examples.
     differences : tuple of RateDifference
@@ -121,7 +121,7 @@ class Rate:
 def rate(
     model: Any, labels: Any = None, truth: Any = None, *, target: Any = None, by: Any = None, confidence: float = 0.95
 ) -> Rate:
-    """How frequent a class is, such as a pass rate, with an interval that counts errors of the consensus.
+    """The share of a class, such as a pass rate, with an interval that allows for errors of the consensus.
 
     Known answers of examples that were drawn at random show how often the consensus is right where it gives the class
     and where it does not; both shares are corrected by that (post-stratification, the simplest prediction-powered
@@ -144,7 +144,7 @@ def rate(
     by : array-like of shape (n_examples,), series or mapping, default=None
         A group for each example, such as the system that was evaluated: rates of groups and their differences.
     confidence : float, default=0.95
-        Of the intervals.
+        Level of the intervals.
 
     Returns
     -------
@@ -170,7 +170,9 @@ def rate(
     codes = results.codes
     if results.has_truth.any():
         if crowd is None:
-            raise LabelError("this fit used known answers: give its labels, so that the consensus is without them.")
+            raise LabelError(
+                "this fit used known answers: pass its labels too, so that a consensus without them can be computed."
+            )
         codes = aggregate(crowd.with_truth(None)).codes
     examples = examples_of(results) if crowd is None else crowd
     answers = results.truth if truth is None else known_answers(truth, examples.examples, examples)
@@ -179,7 +181,7 @@ def rate(
     labelled = np.ones(len(codes), dtype=bool) if crowd is None else crowd.labels_per_example > 0
     known = labelled & (answers >= 0)
     if known.any() and not is_representative(results, labelled, answers):
-        warn("the known answers are no random draw of the examples: the rate is that of examples like these.")
+        warn("the known answers are not a random draw: the rate holds only for examples like these.")
     is_target, right = codes == position, answers == position
     name = results.classes[position : position + 1].tolist()[0]
 

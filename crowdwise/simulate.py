@@ -31,7 +31,7 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:
     f : array-like
         Scores in [-1, 1].
     clarity : float, default=1.0
-        The paper's p: the higher, the less noise.
+        The paper's p: higher means less noise.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def simulate_annotators(
     paper: bool = False,
     random_state: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> CrowdLabels:
-    """Labels of annotators who err where examples are hard.
+    """Simulate annotators who err on hard examples.
 
     As in the paper: a linear model trained on the truth gives scores, scaled to [-1, 1] by the largest; every
     label is flipped with probability ``flip_score / 2``; then all labels of an example are flipped with
@@ -86,7 +86,7 @@ def simulate_annotators(
     n_annotators : int, default=10
         Number of simulated annotators, experts and adversaries not counted.
     clarity : float, default=1.0
-        The paper's p: the higher, the less noise.
+        The paper's p: higher means less noise.
     experts : int, default=0
         Number of annotators who are always right.
     adversaries : int, default=0

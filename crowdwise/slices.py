@@ -138,7 +138,7 @@ in 1 (5% false discoveries)
     right_class = _right_classes(crowd, truth)
     known = "a known truth" if truth is not None else "two labels or more (without truth, a label needs others)"
     if not ((slice_of >= 0) & (right_class >= 0))[crowd.example_index].any():
-        raise LabelError(f"no label is of an example with a slice and {known}: there is nothing to count.")
+        raise LabelError(f"no label belongs to an example with a slice and {known}: there is nothing to count.")
     reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
     return _counted(crowd, slice_of[crowd.example_index], names, right_class, reference, fdr)
 

@@ -193,7 +193,7 @@ def check_y(estimator: Any, y: Any, scale: ScaleName = "nominal") -> CrowdLabels
         )
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         warn(
-            "A column-vector y was passed when a 1d array was expected: it is taken as the labels of one annotator.",
+            "A column-vector y was passed when a 1d array was expected: it is treated as the labels of one annotator.",
             DataConversionWarning,
         )
     return as_labels(y, scale=scale)
@@ -224,7 +224,7 @@ def refuse_texts_and_times(X: Any) -> None:
     for place, values in (("X", X), *((f"column {name!r} of X", column) for name, column in columns.items())):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
             raise DataError(
-                f"{place} holds times, and features are numbers. Make numbers of them first, such as days since a date."
+                f"{place} holds times, and features are numbers. Convert them first, such as to days since a date."
             )
     for name, column in columns.items():
         first = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
@@ -297,7 +297,7 @@ def check_named(classes: Array, named: Bools, *, declared: bool = False) -> None
     if named.sum() < 2 and not (declared and len(classes) > 1):
         raise LabelError(
             "labels of at least two classes are needed; all labels are of the one class "
-            f"{classes[named].tolist()[0]!r}. Was the right column taken for the label?"
+            f"{classes[named].tolist()[0]!r}. Is this the right label column?"
         )
 
 
@@ -305,16 +305,16 @@ def warn_if_unlabelled(n_unlabelled: int, n_examples: int) -> None:
     """Warn if examples have no label."""
     if n_unlabelled:
         which = f"of {n_examples} examples"
-        without = count(n_unlabelled, f"{which} has no label; it takes", f"{which} have no label; they take")
-        warn(f"{without} no part in learning.")
+        without = count(n_unlabelled, f"{which} has no label and is", f"{which} have no label and are")
+        warn(f"{without} not used in the fit.")
 
 
 def warn_if_no_disagreement(n_annotators: int, most_labels: int, so: str = "steepness has no effect") -> None:
     """Warn if there is nothing in the labels that a weighting by disagreement could use."""
     if n_annotators == 1:
-        warn(f"there is one annotator: disagreement says nothing, so {so}.")
+        warn(f"there is one annotator, so there is no disagreement: {so}.")
     elif most_labels < 2:
-        warn(f"no two annotators share an example: disagreement says nothing, so {so}.")
+        warn(f"no two annotators share an example, so there is no disagreement: {so}.")
 
 
 def warn_if_few_effective(weight: Floats, n_features: int, n_each: Array | None = None) -> None:

@@ -257,7 +257,7 @@ def test_fault_09_labels_of_one_class_only_are_an_error(name):
 def test_fault_10_one_annotator_is_believed_with_a_note(name):
     X, truth, _ = crowd()
     settings = {"steepness": 2.0} if name in (*LOGISTIC, *ANY, "aggregate") else {}
-    with pytest.warns(CrowdWarning, match="one annotator: disagreement says nothing"):
+    with pytest.warns(CrowdWarning, match="one annotator, so there is no disagreement"):
         model = new(name, **settings).fit(X, truth)
     assert np.array_equal(model.consensus_, truth)
     if name in PERCEPTRONS:

@@ -145,7 +145,7 @@ def test_an_output_directory_that_is_a_file_is_wrong_usage_and_one_inside_a_file
     (tmp_path / "file").write_text("")
     assert main(["reproduce", "table1", "--out", str(tmp_path / "file")]) == 2
     assert main(["reproduce", "table1", "--out", str(tmp_path / "file" / "deeper")]) == 73
-    assert "cannot be made" in capsys.readouterr().err
+    assert "cannot be created" in capsys.readouterr().err
 
 
 def test_importing_the_library_imports_neither_click_nor_plotting():
@@ -335,7 +335,9 @@ def test_interrupted_while_it_starts_it_exits_130_without_a_traceback(tmp_path):
         _, message = process.communicate()
         # Python ends itself by the signal if it came inside exec(); a shell says 130 for both.
         assert process.returncode in (130, -signal.SIGINT), message
-        assert message.strip() == "crowdwise: interrupted; what is finished is kept, start again to go on.", delay
+        assert message.strip() == "crowdwise: interrupted; finished work is kept. Run the command again to continue.", (
+            delay
+        )
 
 
 @pytest.mark.slow

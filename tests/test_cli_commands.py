@@ -268,7 +268,7 @@ def test_check_describes_ratings(rated, run, monkeypatch):
     ("arguments", "code", "words"),
     [
         (["fit", "ratings.csv", "features.csv"], 65, "--ratings"),
-        (["fit", "ratings.csv", "features.csv", "--ratings", "--model", "logistic"], 2, "models ridge and labels-only"),
+        (["fit", "ratings.csv", "features.csv", "--ratings", "--model", "logistic"], 2, "use ridge or labels-only"),
         (["fit", "ratings.csv", "features.csv", "--ratings", "--classes", "1,2"], 2, "one of them"),
         (["fit", "ratings.csv", "--classes", "1,1"], 2, "different names"),
         (["fit", "ratings.csv", "--classes", "1,2"], 65, "declared classes [1, 2]; found"),
@@ -297,7 +297,7 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     code, _, err = run("fit", *files, *no_labels)
     assert code == 0
     assert "1 known answer of these examples" in err
-    assert "never given, though said to be no label: '-1', 'unsure'" in err
+    assert "declared as no label, but never given: '-1', 'unsure'" in err
     (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,-1\n")
     assert run("fit", *files, "--force", "--strip", "--missing", "-1")[0] == 0
     code, _, err = run("fit", *files, "--force", "--strip")
@@ -330,7 +330,7 @@ def test_a_run_without_its_files_says_what_makes_it_again(here, run, tmp_path):
         (tmp_path / "run" / name).unlink(missing_ok=True)
         code, _, err = run(*arguments)
         assert code == 66
-        assert f"{name} is not there any more: make the run again (crowdwise fit labels.csv" in err
+        assert f"{name} no longer exists: make the run again (crowdwise fit labels.csv" in err
 
 
 def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
@@ -534,18 +534,18 @@ def test_labels_as_spreadsheets_save_them_are_read(here, run, tmp_path, pack):
         (["fit", "labels.csv", "--example", "item", "--out", "new"], 65, "has no column 'item'"),
         (["predict", "run", "labels.csv"], 65, "labels.csv"),
         (["convert", "run", "no/such/folder/x.csv"], 73, "cannot be written"),
-        (["fit", "labels.csv"], 73, "run exists already"),
+        (["fit", "labels.csv"], 73, "run already exists"),
         (["fit", "labels.csv", "--out", "labels.csv"], 73, "is a file"),
-        (["fit", "labels.csv", "--out", "labels.csv/run"], 73, "cannot be made"),
+        (["fit", "labels.csv", "--out", "labels.csv/run"], 73, "cannot be created"),
         (["fit", "labels.csv", "--model", "ridge"], 2, "learns from features"),
         (["fit", "labels.csv", "--steepness", "steep"], 2, "neither auto nor a number"),
         (["fit", "labels.csv", "--l2", "nan"], 2, "neither auto nor a number"),
         (["fit", "labels.csv", "--choose-by-truth", "--truth", "truth.csv"], 2, "not of labels-only"),
-        (["fit", "labels.csv", "--use-truth", "--out", "new"], 65, "known answers are to be used, and there are none"),
-        (["consensus", "labels.csv", "--use-truth"], 65, "known answers are to be used, and there are none"),
+        (["fit", "labels.csv", "--use-truth", "--out", "new"], 65, "there are no known answers to use"),
+        (["consensus", "labels.csv", "--use-truth"], 65, "there are no known answers to use"),
         (["consensus", "run", "--truth", "truth.csv"], 2, "is fitted already"),
         (["check", "labels.csv", "--format", "excel"], 2, "--format must be one of"),
-        (["check", "labels.csv", "--encoding", "morse"], 2, "no encoding"),
+        (["check", "labels.csv", "--encoding", "morse"], 2, "not a known encoding"),
         (["convert", "run", "x.csv", "--to", "wide"], 2, "can be written as csv"),
         (["convert", "run", "x.json", "--to", "label-studio"], 2, "--tasks FILE"),
         (["simulate", "crowd", "--annotators", "0"], 2, "needs an annotator"),
@@ -613,10 +613,10 @@ def test_names_tell_the_terminal_nothing_but_their_letters(here, run, arguments)
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--format", "label-studio"], 65, "is no table of label-studio: its columns are task, worker, label"),
-        (["--format", "mturk"], 65, "is no table of mturk"),
-        (["--format", "toloka"], 65, "is no table of toloka"),
-        *((["--encoding", name], 2, "is no encoding that is known here") for name in ("idna", "undefined", "hex", "")),
+        (["--format", "label-studio"], 65, "is not a table of label-studio: its columns are task, worker, label"),
+        (["--format", "mturk"], 65, "is not a table of mturk"),
+        (["--format", "toloka"], 65, "is not a table of toloka"),
+        *((["--encoding", name], 2, "is not a known encoding") for name in ("idna", "undefined", "hex", "")),
     ],
 )
 def test_what_a_file_cannot_be_is_told(here, run, arguments, code, words):
@@ -736,7 +736,7 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Unsure"], "'Unsure': if that means no answer, add --abstain Unsure"),
+        (["Unsure"], "'Unsure': if this means no answer, add --abstain Unsure"),
         (["no idea", "none"], "--abstain 'no idea' --abstain none"),
         (["a", "b", "c"], None),
     ],

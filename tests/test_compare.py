@@ -60,7 +60,7 @@ def test_ratings_change_beyond_their_intervals():
     assert set(range(5)) <= set(found.examples["example"].tolist())
     assert len(found.examples["example"]) < 20
     assert (found.score, found.shares) == ("correlation", {})
-    with pytest.raises(DataError, match="one of the two fits"):
+    with pytest.raises(DataError, match="one fit has classes"):
         compare(aggregate(ratings[0]), aggregate(week([0.9, 0.8], 0)))
 
 

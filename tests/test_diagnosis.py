@@ -258,7 +258,7 @@ def test_unknown_truth_is_left_out_and_strange_truth_refused():
     some[::4] = np.nan
     found = diagnose(X, labels, some)
     assert sum(level.n_examples for level in found.levels) == 300
-    with pytest.raises(LabelError, match="in the terms of the"):
+    with pytest.raises(LabelError, match="truth must use the"):
         diagnose(X, labels, np.where(np.arange(400) == 3, 7, truth))
     with pytest.raises(LabelError, match="one per example, 400; got 399"):
         diagnose(X, labels, truth[:-1])

@@ -90,7 +90,7 @@ def test_truths_without_errors_show_no_correlation():
 @over(EVERYTHING)
 def test_every_model_has_correlations_of_errors(name):
     if name.startswith("perceptron"):
-        pytest.skip("finds no consensus of annotators")
+        pytest.skip("does not estimate a consensus of annotators")
     _, y, model = reference(name)
     found = error_correlation(model.results_, y)
     assert 1 <= found.effective_votes <= found.n_votes <= len(found.annotators)
@@ -122,7 +122,7 @@ def test_the_correlation_of_errors_of_ratings_is_measured_on_known_ones():
     assert found.n_truths == 300
 
 
-@pytest.mark.filterwarnings("ignore:the known answers are of examples unlike the others")
+@pytest.mark.filterwarnings("ignore:the examples with known answers differ from the others")
 def test_truths_of_chosen_examples_do_not_measure_errors_in_common_by_default():
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 2, 300)

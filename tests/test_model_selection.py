@@ -191,7 +191,7 @@ def test_wrong_metrics_are_named():
 def test_what_cannot_be_judged_is_an_error_and_not_nan():
     with pytest.raises(LabelError, match="none of these examples has"):
         crowd_scorer("accuracy", truth={"elsewhere": 1})(MODEL, X, LABELS)
-    with pytest.raises(LabelError, match="in the terms of the"):
+    with pytest.raises(LabelError, match="truth must use the"):
         crowd_scorer("accuracy", truth=["yes"] * 120)(MODEL, X, LABELS)
     with pytest.raises(LabelError, match="examples of at least two"):
         crowd_scorer("ranking", truth=np.ones(120))(MODEL, X, LABELS)

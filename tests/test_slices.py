@@ -161,7 +161,7 @@ def test_what_cannot_be_counted_is_an_error():
         slice_accuracy(labels, ["a", "b"], [None, None])
     with pytest.raises(LabelError, match="classes are needed"):
         slice_accuracy(CrowdLabels.from_matrix([[0.5, 1]], scale="interval"), ["a"])
-    with pytest.raises(LabelError, match="truth must be in the"):
+    with pytest.raises(LabelError, match="truth must use the"):
         slice_accuracy(labels, ["a", "b"], ["yes", "no"])
     with pytest.raises(ValueError, match="fdr must be a finite"):
         slice_accuracy(labels, ["a", "b"], fdr=0)

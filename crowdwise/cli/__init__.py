@@ -19,7 +19,7 @@ from typing import TextIO
 
 from crowdwise._text import how_to_install, printable
 
-_INTERRUPTED = "interrupted; what is finished is kept, start again to go on."
+_INTERRUPTED = "interrupted; finished work is kept. Run the command again to continue."
 
 
 class ExitCode(IntEnum):

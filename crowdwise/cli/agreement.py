@@ -25,7 +25,7 @@ Examples:
 @json_option
 @console_options
 def command(labels: str, as_json: bool, reading: dict[str, Any], console: Console) -> None:
-    """Print how far annotators agree.
+    """Print how well annotators agree.
 
     Krippendorff's alpha, Gwet's AC, Fleiss' and Brennan-Prediger's kappa, percent agreement, Cohen's kappas of pairs
     and, for numbers, intraclass correlations: all that apply, each with a 95% interval.

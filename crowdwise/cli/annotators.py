@@ -21,7 +21,7 @@ Examples:
 )
 @table_options
 def command(source: str, **options: Any) -> None:
-    """Print how good each annotator is.
+    """Print the estimated accuracy of each annotator.
 
     From a file of labels, or from the folder of a run of crowdwise fit.
     """

@@ -25,7 +25,7 @@ Examples:
 @json_option
 @console_options
 def command(labels: str, features: str | None, as_json: bool, reading: dict[str, Any], console: Console) -> None:
-    """Show what is in labels and features, and what is wrong.
+    """Check labels and features: sizes, agreement, problems.
 
     How far annotators agree, who stands out, and whether it helps to let contested examples count less.
     """

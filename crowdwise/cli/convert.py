@@ -28,8 +28,8 @@ Examples:
 @click.option(
     "--to", type=click.Choice([*dict.fromkeys((*LABELS_TO, *RUN_TO))]), help="The format; by default a plain table."
 )
-@click.option("--tasks", type=FILE, metavar="FILE", help="Export of Label Studio that the labels came from.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--tasks", type=FILE, metavar="FILE", help="Label Studio export that the labels came from.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @reading_options(ratings=True)
 @json_option
 @console_options

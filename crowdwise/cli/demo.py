@@ -27,10 +27,10 @@ Examples:
 """,
 )
 @click.argument("folder", default="crowdwise-demo")
-@click.option("--force", is_flag=True, help="Replace the folder of an earlier demonstration.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier demo.")
 @json_option
 def command(folder: str, force: bool, as_json: bool) -> None:
-    """Try it on a real crowd that comes with crowdwise.
+    """Try it on an included data set.
 
     Writes the crowd as files into FOLDER and runs the commands that one would type there.
     """

@@ -34,7 +34,7 @@ _MODEL = (
         type=number_or_auto,
         metavar="auto|NUMBER",
         default="auto",
-        help="How fast contested examples lose weight; 0 weights all alike.",
+        help="How fast contested examples lose weight; 0 weights all equally.",
     ),
     click.option(
         "--curriculum",
@@ -51,7 +51,7 @@ _MODEL = (
     ),
     use_truth_option,
     click.option(
-        "--choose-by-truth", is_flag=True, help="Use --truth in the fit and choose the steepness by it (model ridge)."
+        "--choose-by-truth", is_flag=True, help="Use --truth in the fit and to choose the steepness (model ridge)."
     ),
     abstentions_option,
     group_option,
@@ -86,12 +86,10 @@ Examples:
     "--report",
     type=click.Choice(["html", "md", "json"]),
     default="html",
-    help="Form of the report; by default a page for browsers.",
+    help="Format of the report; html by default.",
 )
-@click.option("--show", metavar="COLUMN", help="Column with texts for the report, and not to learn from.")
-@click.option(
-    "--time", metavar="COLUMN", help="Column of LABELS with the time of each label, if its name does not say so."
-)
+@click.option("--show", metavar="COLUMN", help="Column with texts to show in the report, not to learn from.")
+@click.option("--time", metavar="COLUMN", help="Column of LABELS with the time of each label, if not recognised.")
 @click.option("--names", is_flag=True, help="Show names that look like personal data in the report.")
 @reading_options(scale=True, ratings=True, features=True)
 @json_option

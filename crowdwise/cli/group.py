@@ -13,18 +13,18 @@ import crowdwise
 # A module of this package, and the first line of its help.
 COMMANDS = {
     "fit": "Learn from labels, and from features if there are any.",
-    "check": "Show what is in labels and features, and what is wrong.",
+    "check": "Check labels and features: sizes, agreement, problems.",
     "consensus": "Print the consensus, one row per example.",
-    "annotators": "Print how good each annotator is.",
-    "agreement": "Print how far annotators agree.",
+    "annotators": "Print the estimated accuracy of each annotator.",
+    "agreement": "Print how well annotators agree.",
     "rate": "Print how frequent a class is, with an interval.",
     "next": "Print what an expert should check next, and why.",
     "compare": "Print what changed between two runs.",
     "predict": "Predict the classes of new examples with a run.",
-    "studio": "Open a local page to explore labels and to label.",
+    "studio": "Open a local page to explore labels and add your own.",
     "convert": "Write labels or a consensus in the format of another tool.",
     "simulate": "Write the files of a simulated crowd.",
-    "demo": "Try it on a real crowd that comes with crowdwise.",
+    "demo": "Try it on an included data set.",
     "reproduce": "Reproduce the paper, or run its protocol on your data.",
 }
 

@@ -21,9 +21,9 @@ Examples:
 """,
 )
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
-@click.option("--crowd", is_flag=True, help="For one more label by the crowd instead of an expert who checks.")
-@click.option("--at-random", is_flag=True, help="Draw the examples at random: for answers to be given as --truth.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
+@click.option("--crowd", is_flag=True, help="List where one more label from the crowd would add most.")
+@click.option("--at-random", is_flag=True, help="Draw examples at random, to get answers for --truth.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draw.")
 @table_options
 def command(source: str, n: int, crowd: bool, at_random: bool, seed: int, **options: Any) -> None:
     """Print what an expert should check next, and why.

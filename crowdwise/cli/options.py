@@ -44,9 +44,7 @@ def encoding(value: str) -> str:
     try:
         check_encoding(value)
     except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is no encoding that is known here; utf-8 and latin-1 are, for example."
-        ) from None
+        raise click.BadParameter(f"{value!r} is not a known encoding; try utf-8 or latin-1, for example.") from None
     return value
 
 
@@ -69,10 +67,13 @@ def packed(name: str, make: Callable[..., Any], *options: Option) -> Option:
 
 
 encoding_option = click.option(
-    "--encoding", type=encoding, metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
+    "--encoding",
+    type=encoding,
+    metavar="NAME",
+    help="Encoding of the files, such as latin-1; by default UTF-8 or UTF-16.",
 )
 _LABELS = (
-    click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
+    click.option("--example", metavar="COLUMN", help="Column with the example's id, if not recognised."),
     click.option(
         "--annotator",
         metavar="COLUMN",
@@ -83,35 +84,42 @@ _LABELS = (
     click.option(
         "--format",
         metavar="NAME",
-        help="The tool that wrote the file, such as label-studio; by default it is recognised.",
+        help="The tool that wrote the file, such as label-studio; recognised by default.",
     ),
     encoding_option,
     click.option(
-        "--question", metavar="NAME", help="Which question, if annotators answered several; fit takes all: a run each."
+        "--question",
+        metavar="NAME",
+        help="Which question, if annotators answered several; with fit, 'all' makes a run each.",
     ),
     click.option(
-        "--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1; may be repeated."
+        "--missing", metavar="VALUE", multiple=True, help="A value that means no label, such as -1; may be repeated."
     ),
-    click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell; may be repeated."),
+    click.option(
+        "--abstain",
+        metavar="VALUE",
+        multiple=True,
+        help="A value that means the annotator abstained, such as unsure; may be repeated.",
+    ),
     click.option(
         "--classes",
         type=names,
         metavar="A,B,...",
-        help="Every class there is, in this order; any other label is an error.",
+        help="All classes, in this order; any other label is an error.",
     ),
-    click.option("--strip", is_flag=True, help="yes, Yes and ' yes' are one label."),
+    click.option("--strip", is_flag=True, help="Treat yes, Yes and ' yes' as one label."),
     click.option(
         "--on-duplicate",
         type=click.Choice(["error", "first", "last", "runs"]),
         default="error",
-        help="Which of two labels of an annotator for one example counts; runs: all, as runs that share a vote.",
+        help="Which label counts if an annotator labelled an example twice; runs: all, as runs that share a vote.",
     ),
 )
 _SCALE = click.option(
     "--scale",
     type=click.Choice(["nominal", "ordinal"]),
     default="nominal",
-    help="ordinal: labels have an order, as stars do; give the order of words with --classes.",
+    help="ordinal: labels have an order, such as stars; for words, give the order with --classes.",
 )
 group_option = click.option(
     "--group",
@@ -126,7 +134,7 @@ abstentions_option = click.option(
     is_flag=True,
     help="Abstaining (--abstain) depends on the class, so learn from it; by default abstentions are left out.",
 )
-_RATINGS = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
+_RATINGS = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, not classes.")
 ids_option = click.option("--ids", type=FILE, metavar="FILE", help="Ids of the rows of a NumPy file, one per line.")
 _FEATURES = (
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
@@ -142,16 +150,16 @@ _FEATURES = (
     ),
 )
 truth_option = click.option(
-    "--truth", type=FILE, metavar="FILE", help="Right answers of some examples, to measure the result."
+    "--truth", type=FILE, metavar="FILE", help="Known answers for some examples, to measure the result."
 )
 use_truth_option = click.option(
-    "--use-truth", is_flag=True, help="Use --truth in the fit too, and calibrate confidence by it."
+    "--use-truth", is_flag=True, help="Also use --truth in the fit, to calibrate confidence."
 )
 console_options = packed(
     "console",
     Console,
-    click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
-    click.option("-v", "--verbose", is_flag=True, help="Print how long each step takes, too."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the result."),
+    click.option("-v", "--verbose", is_flag=True, help="Also print how long each step takes."),
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -184,7 +192,7 @@ def _labels_as(
 
         labels_as["missing"] = (*MISSING, *missing)
     if ratings and labels_as["classes"]:
-        raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
+        raise click.UsageError("--classes is for classes and --ratings for numbers: use one of them.")
     if ratings and scale == "ordinal":
         raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --scale ordinal.")
     if labels_as["wide"] and labels_as["annotator"]:

@@ -21,8 +21,8 @@ Examples:
 """,
 )
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
-@click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, drawn at random.")
-@click.option("--target", metavar="CLASS", help="The class whose share is wanted; of two the second by default.")
+@click.option("--truth", type=FILE, metavar="FILE", help="Known answers for examples drawn at random.")
+@click.option("--target", metavar="CLASS", help="The class to count; with two classes, the second by default.")
 @click.option("--by", type=FILE, metavar="FILE", help="Groups to compare: a column of examples and one of groups.")
 @reading_options()
 @json_option

@@ -53,25 +53,30 @@ Examples:
     help="Repetitions of every setting, or noisy versions of the data; by default 100, as in the paper.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the experiment.")
-@click.option("--seeds", type=_COUNT, default=1, show_default=True, help="Of table2: how many seeds, from --seed on.")
+@click.option(
+    "--seeds", type=_COUNT, default=1, show_default=True, help="For table2: number of seeds, starting at --seed."
+)
 @click.option("--jobs", type=_COUNT, help="Number of processes; by default one per core.")
-@click.option("--no-redraw", is_flag=True, help="Keep data that are too noisy, which the paper's software drew again.")
+@click.option("--no-redraw", is_flag=True, help="Keep overly noisy data, which the paper's software redraws.")
 @click.option("--steepness", "steepnesses", type=_STEEPNESSES, help="Steepnesses to compare with 0.")
 @click.option("--datasets", type=_DATASETS, help="Data sets of tables 3 and 4; by default all.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Of protocol: a LIBSVM or CSV file with features and the true classes.",
+    help="For protocol: a LIBSVM or CSV file with features and the true classes.",
 )
-@click.option("--truth", metavar="COLUMN", help="Column of --data with the true classes, if its name does not say so.")
+@click.option("--truth", metavar="COLUMN", help="Column of --data with the true classes, if not recognised.")
 @click.option(
-    "--clarity", "clarities", type=_CLARITIES, help="Of protocol: the paper's p, by default 1; more, less noise."
+    "--clarity",
+    "clarities",
+    type=_CLARITIES,
+    help="For protocol: the paper's p, 1 by default; larger means less noise.",
 )
 @click.option("--out", type=_DIRECTORY, default=Path("results"), show_default=True, help="Where the results go.")
 @click.option("--data-home", type=_DIRECTORY, help="The data directory; by default CROWDWISE_DATA.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
-@click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
+@click.option("--quick", is_flag=True, help="Only a few trials: everything in about a minute.")
+@click.option("--progress/--no-progress", default=None, help="Show progress; by default only on a terminal.")
 def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **settings: Any) -> None:
     """Reproduce the paper, or run its protocol on your data.
 
@@ -83,7 +88,7 @@ def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **setti
     """
     if (what == PROTOCOL) != (settings["data"] is not None):
         raise click.UsageError(
-            "protocol runs on your own data, and nothing else does: crowdwise reproduce protocol --data FILE."
+            "protocol needs your own data, and --data is only for protocol: crowdwise reproduce protocol --data FILE."
         )
     try:
         options = Options(jobs=jobs or -1, redraw=not no_redraw, **settings)

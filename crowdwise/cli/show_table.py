@@ -25,7 +25,7 @@ from crowdwise.cli.options import (
 if TYPE_CHECKING:
     from crowdwise.runs import ResultTable
 
-csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on a terminal, too.")
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV even on a terminal.")
 source_argument = click.argument("source", metavar="LABELS|RUN", type=FILE)
 
 

@@ -44,11 +44,11 @@ Examples:
 @click.option("--examples", type=click.IntRange(min=2), default=500, show_default=True, help="How many examples.")
 @click.option("--features", type=click.IntRange(min=1), default=5, show_default=True, help="How many features.")
 @click.option("--classes", type=click.IntRange(min=2), default=2, show_default=True, help="How many classes.")
-@click.option("--annotators", type=_COUNT, default=10, show_default=True, help="Who err where examples are hard.")
-@click.option("--experts", type=_COUNT, default=0, show_default=True, help="Who are always right.")
-@click.option("--adversaries", type=_COUNT, default=0, show_default=True, help="Who are always wrong.")
+@click.option("--annotators", type=_COUNT, default=10, show_default=True, help="Annotators who err on hard examples.")
+@click.option("--experts", type=_COUNT, default=0, show_default=True, help="Annotators who are always right.")
+@click.option("--adversaries", type=_COUNT, default=0, show_default=True, help="Annotators who are always wrong.")
 @click.option(
-    "--clarity", type=click.FloatRange(min=0), default=5.0, show_default=True, help="The higher, the less noise."
+    "--clarity", type=click.FloatRange(min=0), default=5.0, show_default=True, help="Higher means less noise."
 )
 @click.option(
     "--missing",
@@ -72,7 +72,7 @@ def command(out: str, force: bool, as_json: bool, **settings: Any) -> None:
     if settings["annotators"] + settings["experts"] + settings["adversaries"] == 0:
         raise click.UsageError("a crowd needs an annotator, an expert or an adversary.")
     if settings["paper"] and settings["classes"] != 2:
-        raise click.UsageError("the paper's examples are of two classes: leave out --classes or --paper.")
+        raise click.UsageError("the paper's data have two classes: leave out --classes or --paper.")
     labels = write_simulation(out, Simulation(**settings), force=force)
     if as_json:
         show_json("simulate", {"out": out, "files": list(FILES), "settings": settings, "labels": labels.n_labels})

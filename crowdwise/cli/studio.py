@@ -25,20 +25,29 @@ Examples:
 @click.argument("labels", type=FILE, metavar="RUN|LABELS")
 @click.argument("features", type=FILE, required=False)
 @click.option(
-    "--out", type=FILE, default="studio", show_default=True, metavar="FOLDER", help="Where answers go, unless to RUN."
+    "--out",
+    type=FILE,
+    default="studio",
+    show_default=True,
+    metavar="FOLDER",
+    help="Folder for answers, unless RUN is given.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), help="By default that of the last time, or any that is free.")
-@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--port", type=click.IntRange(1, 65535), help="By default the last one used, or any free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 @click.option(
     "--model",
     type=click.Choice(["auto", "logistic", "ridge", "labels-only"]),
     default="auto",
     help="auto is ridge for numbers, else as in fit.",
 )
-@click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples: used, and to measure people.")
-@click.option("--expert", "experts", multiple=True, metavar="NAME", help="A person whose answers are right.")
-@click.option("--show", "shown", metavar="COLUMN", help="Column with texts to show, and not to learn from.")
-@click.option("--pictures", type=FILE, metavar="FOLDER", help="Texts to show are names of pictures in this folder.")
+@click.option(
+    "--truth", type=FILE, metavar="FILE", help="Known answers for some examples: used in the fit and to measure people."
+)
+@click.option("--expert", "experts", multiple=True, metavar="NAME", help="A person whose answers count as known.")
+@click.option("--show", "shown", metavar="COLUMN", help="Column with texts to show, not to learn from.")
+@click.option(
+    "--pictures", type=FILE, metavar="FOLDER", help="The texts to show are file names of pictures in this folder."
+)
 @reading_options(scale=True, features=True)
 @json_option
 @console_options
@@ -51,7 +60,7 @@ def command(
     console: Console,
     **options: Any,
 ) -> None:
-    """Open a local page to explore labels and to label.
+    """Open a local page to explore labels and add your own.
 
     RUN is the folder of a run of crowdwise fit; LABELS and FEATURES are files as for crowdwise fit. The page is served
     to this computer alone. Answers are kept in a journal, so that the same command goes on after any end.

@@ -51,7 +51,7 @@ class Agreement:
     weights : {"linear", "quadratic"} or None
         How AC2 and the kappas weigh levels that are further apart; None for nominal labels.
     confidence : float
-        Of the intervals.
+        Level of the intervals.
     n_examples, n_annotators, n_labels : int
         Size of the crowd; only examples with two labels or more are counted.
     alpha : Estimate
@@ -160,7 +160,7 @@ def agreement(
     """Krippendorff's alpha, Gwet's AC, kappas, percent agreement and intraclass correlations, each with an interval.
 
     Intervals are percentiles of a bootstrap over examples, and over the shared examples for a pair of annotators: they
-    are about other examples, not about other annotators. Resamples in which a coefficient is undefined are passed over.
+    are about other examples, not about other annotators. Resamples in which a coefficient is undefined are skipped.
     Those of intraclass correlations are by the F distribution.
 
     Parameters
@@ -177,7 +177,7 @@ def agreement(
     n_resamples : int, default=1000
         How many bootstrap resamples.
     confidence : float, default=0.95
-        Of the intervals.
+        Level of the intervals.
     random_state : int, Generator or None, default=0
         Seed of the resamples.
 
@@ -349,13 +349,13 @@ def _notes(labels: CrowdLabels, estimates: dict[str, Estimate], pairs: PairAgree
     notes = []
     if np.isnan(estimates["alpha"].value):
         notes.append(
-            "all labels that can be compared are the same: whether annotators agree or know one answer only cannot be "
-            "told, so alpha and the kappas are undefined"
+            "all labels that can be compared are the same, so alpha and the kappas are undefined: this may be "
+            "agreement or the habit of giving one answer"
         )
     if labels.classes is None:
         notes.append(f"the ratings have more than {_MOST_LEVELS} different values: AC2 and kappas need levels")
     elif labels.scale.name == "ordinal" and labels.classes.dtype.kind not in "biuf":
-        notes.append(f"the levels are taken in the order {_levels_in_words(labels.classes)}")
+        notes.append(f"the levels are in the order {_levels_in_words(labels.classes)}")
     if len(pairs) > _MOST_PAIRS:
         notes.append(f"kappas have intervals for at most {_MOST_PAIRS:,} pairs, and there are {len(pairs):,}")
     return notes
@@ -370,7 +370,7 @@ def _without_width(patterns: Patterns, confidence: float) -> list[str]:
     unlike = 1 - (1 - confidence) ** (1 / part.times.sum())  # if more were otherwise, one would be among these
     return [
         f"annotators agree on {100 * share[0]:.3g}% of the pairs of labels of every example, so the interval of "
-        f"percent agreement has no width; up to {100 * unlike:.2g}% of other examples may still be otherwise"
+        f"percent agreement has no width; up to {100 * unlike:.2g}% of other examples may still differ"
     ]
 
 

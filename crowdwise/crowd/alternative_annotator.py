@@ -140,7 +140,7 @@ def alternative_annotator_test(
     fdr : float, default=0.05
         Accepted share of false wins among all wins.
     min_examples : int, default=30
-        People with fewer examples are left out of the test; for fewer than 30 the t-test is doubtful.
+        People with fewer examples are left out of the test; for fewer than 30 too few for a reliable t-test.
 
     Returns
     -------
@@ -202,8 +202,8 @@ def _people(labels: CrowdLabels, candidate: Any, humans: Sequence[Any] | None) -
         raise LabelError(f"the candidate {shown(candidate)} cannot be one of the humans it is compared with.")
     if len(people) < _FEWEST_HUMANS:
         raise LabelError(
-            f"the test needs at least {_FEWEST_HUMANS} people beside the candidate; got {len(people)}. With fewer, no "
-            "group of people is left that could be represented well or badly."
+            f"the test needs at least {_FEWEST_HUMANS} people besides the candidate; got {len(people)}. With fewer, "
+            "there is no group of people to compare with."
         )
     return int(position), people
 
@@ -284,4 +284,4 @@ def _note_few(names: Array, n: Codes, tested: Bools, min_examples: int) -> None:
             f"{min_examples} examples with the candidate and another person: {few}."
         )
     if n[tested].min() < _ENOUGH_EXAMPLES:
-        warn(f"some people have fewer than {_ENOUGH_EXAMPLES} examples: the t-test is doubtful for so few; label more.")
+        warn(f"some people have fewer than {_ENOUGH_EXAMPLES} examples: too few for a reliable t-test; label more.")

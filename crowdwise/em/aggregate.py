@@ -44,8 +44,8 @@ def aggregate(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         A column per annotator, NaN or None where there is no label. What is known about labels comes with them: an
-        order of classes and what is taken as the label (`with_scale`), annotators who share a vote (`with_groups`; by
-        default near copies are detected), abstentions that depend on the class (`with_abstentions`). Of ratings
+        order of classes and how the label is chosen (`with_scale`), annotators who share a vote (`with_groups`; by
+        default near copies are detected), abstentions that depend on the class (`with_abstentions`). For ratings
         (``scale="interval"``) the true rating is estimated with each annotator's offset, slope and error
         (`results.raters`).
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
@@ -53,23 +53,23 @@ def aggregate(
         Their probability is 1, and the probabilities of all other examples are calibrated by them, each known answer
         held out. Annotators are estimated from labels alone.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
-        What is estimated of an annotator: a confusion matrix shrunk towards the crowd's (`Shared`, the default), one of
-        their own, how often they are right, or how far they are above or below the truth (`Ordinal`). See
+        What is estimated for each annotator: a confusion matrix shrunk towards the crowd's (`Shared`, the default), a
+        separate one, how often they are right, or how far they are above or below the truth (`Ordinal`). See
         `crowdwise.em`.
     errors_in_common : bool, default=True
-        Whether annotators may have errors in common. If so, near copies share a vote, the rounds are few and anchored
+        Whether annotators may make the same errors. If so, near copies share a vote, the rounds are few and anchored
         at the votes, and stated probabilities allow for correlated errors. False assumes independent errors, with
         rounds to convergence: the method of Dawid and Skene.
     steepness : float, default=0.0
         How fast an example's weight falls with disagreement. 0 weights all equally.
     max_rounds : int or None, default=None
-        The most rounds; by default two, or a thousand if errors are taken to be independent.
+        Maximum number of rounds; by default two, or a thousand if errors are assumed to be independent.
     tol : float, default=1e-05
         Stop when the probabilities of the average example change by no more than this.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
     on_round : callable, default=None
-        Is given a `Round` after every round: number, objective, change, seconds and stage.
+        Called with a `Round` after every round: number, objective, change, seconds and stage.
 
     Returns
     -------

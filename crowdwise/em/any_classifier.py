@@ -131,30 +131,30 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
         a rare one never enter.
     class_weight : dict, "balanced" or None, default=None
-        What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
-        total. Predictions are of that classifier, as in scikit-learn. In the consensus, its probabilities have the
+        Weight of each class for the classifier; "balanced" gives all classes of the current consensus the same
+        total. Predictions come from that classifier, as in scikit-learn. In the consensus, its probabilities have the
         weights divided out: there a rare class stays rare. A `class_weight` of the estimator itself is not divided out.
     cv : int, splitter or iterable of splits, default=5
         How examples are held out; all of them once. A number of folds is dealt out by the content of the rows.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
-        What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, how often they are right, or how far they are above or below the truth (`Ordinal`). See
+        What is estimated for each annotator: a confusion matrix shrunk towards the crowd's (`Shared`, the default), a
+        separate one, how often they are right, or how far they are above or below the truth (`Ordinal`). See
         `crowdwise.em`.
     errors_in_common : bool, default=True
-        Whether annotators may err together, see `aggregate`.
+        Whether annotators may make the same errors, see `aggregate`.
     max_rounds : int or None, default=None
-        The most rounds, each with a fit of the classifier per fold; by default two, or fifteen if errors are taken to
-        be independent or the curriculum changes weights.
+        Maximum number of rounds, each with a fit of the classifier per fold; by default two, or fifteen if errors are
+        assumed to be independent or the curriculum changes weights.
     tol : float, default=0.01
         Stop when the probabilities of the average example change by no more than this and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
     random_state : int, Generator or None, default=0
         Seed of the folds, of the estimator and of a curriculum that draws.
     n_jobs : int or None, default=None
-        How many folds are learned at the same time, by joblib; -1 is as many as there are cores. It changes no bit. An
+        How many folds are fitted at the same time, by joblib; -1 uses all cores. Results are bit-identical. An
         estimator that is parallel itself, such as a forest with `n_jobs`, gains little.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
 
     Attributes
     ----------
@@ -182,15 +182,15 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     annotator_flags_ : dict
         Warnings per annotator.
     choices_ : tuple of Choice
-        The decisions that the fit took by itself, with score, limit and reason.
+        Automatic decisions of the fit, with score, limit and reason.
     disagreement_ : ndarray of shape (n_examples,)
-        How far the annotators of each example differ.
+        How much the annotators of each example disagree.
     steepness_ : float
         The steepness.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is in the consensus.
     class_weight_ : ndarray of shape (n_classes,)
-        What each class counted for `estimator_`; ones without `class_weight`.
+        Weight of each class for `estimator_`; ones without `class_weight`.
     temperature_ : float
         The factor on the classifier's scores.
     objective_ : ndarray of shape (n_rounds,)
@@ -198,14 +198,14 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     n_rounds_ : int
         Number of rounds.
     converged_ : bool
-        False if rounds were to converge within `tol` and did not.
+        False if rounds should have converged within `tol` but did not.
     truth_check_ : TruthCheck or None
-        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
-        interval of that, and how many more truths would be needed. None without truths.
+        Accuracy of the consensus on held-out truths, its interval, and how many more truths would be needed. None
+        without truths.
     results_ : FitResults
         All results about the examples and annotators of `fit` in one record.
     fitted_ : FittedEstimator
-        What gives a consensus on other examples, in one record.
+        What is needed for a consensus on other examples.
     n_features_in_ : int
         Number of features, if the estimator has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -218,7 +218,7 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     Notes
     -----
     An estimator that sets examples aside by itself, such as one with `early_stopping`, may find copies of one example
-    on both sides: switch that off. A forest of few trees need not settle, because each round grows other trees from
+    on both sides: switch that off. A forest of few trees may not converge, because each round grows other trees from
     slightly other weights; more trees, or a larger `tol`, help.
 
     Examples
@@ -301,7 +301,7 @@ class CrowdClassifier(CrowdMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             They are learned from as certain, and all others' confidence is calibrated by them, each truth being held
             out; see `aggregate`.
         on_round : callable, default=None
-            Is given a `Round` after every round: number, objective, change, seconds and stage.
+            Called with a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------

@@ -65,7 +65,7 @@ def weight_parameter(estimator: Any) -> str:
         )
     if get_tags(estimator).input_tags.pairwise:
         raise TypeError(
-            f"{type(last).__name__} wants a matrix of similarities between examples, and examples are copied here: "
+            f"{type(last).__name__} needs a matrix of similarities between examples, but examples are copied here: "
             "use a kernel that is computed from features."
         )
     return name + "sample_weight"
@@ -288,7 +288,9 @@ def _has_pairs(scores: Floats, model: Any) -> bool:
 def _finite(values: Any, model: Any) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).all():
-        raise DataError(f"{type(model).__name__} gave scores that are not finite: rescale the features or tame it.")
+        raise DataError(
+            f"{type(model).__name__} gave scores that are not finite: rescale the features or regularise it."
+        )
     return values
 
 

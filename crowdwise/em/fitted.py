@@ -258,9 +258,9 @@ def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice,
     copies = Choice("near copies", n_pairs, limit=COPY_KAPPA, reason=why if n_pairs else "no two annotators are copies")
     errors = Choice(
         "discount for correlated errors", common, fit.correlation,
-        reason="estimated from the labels" if measured else "assumed, as on public crowds: these labels do not show it",
+        reason="estimated from the labels" if measured else "assumed, as is typical: these labels do not show it",
     )  # fmt: skip
-    why = "errors look correlated, so votes are trusted more" if fit.anchor else "errors do not look correlated"
+    why = "errors look correlated, so votes count more" if fit.anchor else "errors do not look correlated"
     anchor = Choice("weight of the vote shares", fit.anchor, fit.correlation, reason=why)
     return copies, errors, anchor
 

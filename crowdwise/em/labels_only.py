@@ -243,7 +243,7 @@ def warn_if_few_compared(share: float) -> None:
     if 0 < share < FEW_COMPARED:
         warn(
             f"only {100 * share:.0f}% of the labels are on examples that two annotators labelled: with "
-            "errors_in_common=False the other labels may be overruled by nothing but the frequency of classes. Use the "
+            "errors_in_common=False the other labels may be overridden by class frequencies alone. Use the "
             "default, errors_in_common=True."
         )
 
@@ -271,7 +271,7 @@ def warn_if_not_converged(fit: Any, tol: float) -> None:
     if not fit.converged and not getattr(fit, "settled", True):
         warn(
             f"the curriculum still changes the weights after {len(fit.objective)} rounds. Raise max_rounds or tol, or "
-            "choose a curriculum that is done sooner (a larger c or growth).",
+            "choose a curriculum that finishes sooner (a larger c or growth).",
             CrowdConvergenceWarning,
         )
     elif not fit.converged:

@@ -77,7 +77,7 @@ def read_features(
     columns : sequence of str, default=None
         Columns with numbers or categories; by default all, or none if texts or embeddings are named.
     encoding : str, default=None
-        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+        Such as "latin-1"; by default UTF-8, or UTF-16 if the file begins with its mark.
     recipe : Recipe, default=None
         Of a fit, to be applied to these rows; by default it is learned from them.
     ids : str or path, default=None

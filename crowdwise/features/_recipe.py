@@ -160,14 +160,14 @@ class Recipe:
 def _guess(name: str, cells: Sequence[Any], *, is_named: bool) -> Column | str:
     """What a column becomes, or why it is left out."""
     if name.lower() in _ANSWERS and not is_named:
-        return f"column {name!r} is left out, for it may hold answers (--columns to use it)"
+        return f"column {name!r} is left out because it may hold answers (--columns to use it)"
     numbers = as_numbers(cells)
     if numbers is not None:
         if np.isnan(numbers).all():
             return f"column {name!r} is left out: it is empty"
         is_index = not is_named and _INDEX.fullmatch(name) and (numbers == np.floor(numbers)).all()
         if is_index and len(np.unique(numbers)) == len(numbers):
-            return f"column {name!r} is left out, for it numbers the rows (--columns to use it)"
+            return f"column {name!r} is left out because it numbers the rows (--columns to use it)"
         return Numbers.learn(name, numbers[:, np.newaxis])
     values = distinct(cells)
     _refuse_decimal_commas(name, values)

@@ -198,7 +198,7 @@ class Answers:
         label = self.label_of(answer.value, question)
         if answer.kind == "model":
             annotator = f"model:{annotator}"
-            self.note(f"the predictions of {annotator!r} are an annotator of their own.")
+            self.note(f"the predictions of {annotator!r} count as a separate annotator.")
         elif answer.kind == "judge":
             annotator = self._run_of(annotator, example, question)
         self._to_questions.append((example, answer._replace(annotator=annotator, value=label)))
@@ -274,7 +274,7 @@ class Answers:
         remarks = [make(names) for make, names in self.remarks.items()]
         notes = [*self.notes, *remarks, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
         if len(self) == 0:
-            raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
+            raise LabelError("; ".join([f"{self.name}: it contains no labels (format: {format})", *notes]) + ".")
         if self.options.strip:
             self._spell_alike()
         self._refuse_empty_ids()
@@ -310,7 +310,7 @@ class Answers:
         for text in absent:
             meant = {plain_spelling(part) for part in (text, *text.split(","))}
             shown.append(repr(text) + perhaps([repr(label) for label in labels if plain_spelling(label) in meant]))
-        return [f"never given, though said to be no label: {', '.join(shown)}"] if absent else []
+        return [f"declared as no label, but never given: {', '.join(shown)}"] if absent else []
 
     def _spell_alike(self) -> None:
         """Give labels that are spelt alike one spelling, the declared or the most frequent."""

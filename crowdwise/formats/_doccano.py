@@ -64,7 +64,7 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
 
 def _read_files(files: list[tuple[str, Source]], answers: Answers) -> None:
     if not files:
-        raise DataError(f"{answers.name}: there is no file of an annotator in it (.jsonl, .json or .csv).")
+        raise DataError(f"{answers.name}: it contains no annotator's file (.jsonl, .json or .csv).")
     if [annotator for annotator, _ in files] == ["all"]:
         raise LabelError(
             f"{answers.name}: this is the export of a collaborative project, which does not say who labelled what. "

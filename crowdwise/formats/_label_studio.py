@@ -43,10 +43,10 @@ def _answers_in(place: str, task: Record, answers: Answers) -> Iterator[Answer]:
         if isinstance(annotation, dict):
             yield from _annotated(place, annotation, answers)
         else:
-            answers.left_out["annotations of which the file has only the id"] += 1
+            answers.left_out["annotations with only an id in the file"] += 1
     for prediction in list_in(place, task, "predictions"):
         if not isinstance(prediction, dict):
-            answers.left_out["predictions of which the file has only the id"] += 1
+            answers.left_out["predictions with only an id in the file"] += 1
             continue
         model, time = first_text(prediction, ["model_version"]) or "prediction", as_text(prediction.get("created_at"))
         for question, choices in _choices(place, prediction, answers).items():
@@ -88,7 +88,7 @@ def _prefilled(marks: list[str]) -> str:
 def _choices(place: str, annotation: Record, answers: Answers) -> dict[str, list[Any]]:
     """The choices for every question that an annotation, or a prediction, answers."""
     whole, n_parts, n_others = results_about_the_whole(place, annotation)
-    answers.left_out["results that are no class or rating (spans, boxes, texts)"] += n_others
+    answers.left_out["results that are neither a class nor a rating (spans, boxes, texts)"] += n_others
     answers.left_out["answers about a part of an example"] += n_parts
     chosen: dict[str, list[Any]] = {}
     for result in whole:

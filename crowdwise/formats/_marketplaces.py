@@ -106,7 +106,7 @@ class _Marketplace:
             if task and task != examples[-1]:
                 merged.add(task)
         if merged:
-            answers.notes.append(f"{count(len(merged), 'task')} with the input of another one: the same example.")
+            answers.notes.append(f"{count(len(merged), 'task')} with the same input as another: the same example.")
         return examples
 
     def _questions(self, rows: Sequence[Record]) -> dict[str, list[str]]:

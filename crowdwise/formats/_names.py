@@ -85,7 +85,9 @@ def find_columns(name: str, header: Sequence[str], named: dict[str, str | None])
     flags = " ".join(
         f"--{role} {shell_word(several[0]) if len(several) == 1 else 'COLUMN'}" for role, several in columns.items()
     )
-    headless = "" if any(columns.values()) else " If its first line is no header, add one, such as task,worker,label."
+    headless = (
+        "" if any(columns.values()) else " If its first line is not a header, add one, such as task,worker,label."
+    )
     raise LabelError(
         f"{name}: {'; '.join(doubts) or 'one column cannot be two things'}. Its columns are {some_names(header)}. Say "
         f"which is which: {flags} (in Python: {', '.join(f'{role}=...' for role in columns)}); a table with a column "
@@ -160,7 +162,7 @@ def choose_question(name: str, questions: Iterable[str], named: str | None) -> s
             return named
         raise LabelError(f"{name} has no question {named!r}; its questions are {', '.join(names) or '(none)'}.")
     if not names:
-        raise LabelError(f"{name}: there is no question in it that was answered with a class or a rating.")
+        raise LabelError(f"{name}: none of its questions was answered with a class or a rating.")
     if len(names) > 1:
         raise SeveralQuestionsError(name, tuple(names))
     return names[0]

@@ -46,7 +46,7 @@ def read_plain(table: Table, answers: Answers) -> str:
         _read_wide(table, answers, cells, texts)
         return WIDE
     if options.wide is None and _looks_wide(answers.name, cells, options, texts):
-        seen = " (seen by their values; if it is not so, name --example, --annotator and --label)"
+        seen = " (recognised by their values; if wrong, give --example, --annotator and --label)"
         _read_wide(table, answers, cells, texts, seen)
         return WIDE
     _read_long(table, answers)

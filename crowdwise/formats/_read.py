@@ -90,7 +90,7 @@ def read(
     label : str, default=None
         Column with the label ("label", "rating", "answer", ...).
     wide : bool, default=None
-        Whether the table has a column per annotator; by default it is seen by their names.
+        Whether the table has a column per annotator; by default recognised by their names.
     question : str, default=None
         Which question, if annotators answered several per example.
     missing : str or collection of str, default=MISSING
@@ -108,9 +108,9 @@ def read(
         Whether labels that differ in spaces at their ends, capitals or the coding of accents only are one; the most
         frequent spelling is kept.
     encoding : str, default=None
-        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+        Such as "latin-1"; by default UTF-8, or UTF-16 if the file begins with its mark.
     delimiter : str, default=None
-        Of a table of text; by default it is guessed.
+        Of a text table; guessed by default.
     texts : bool or str, default=True
         Whether to keep the texts, or the name of their column in a table.
     on_rows : callable, default=None
@@ -195,7 +195,7 @@ def _take_table(
     for name, tool in _TABLES.items():
         is_its = tool.is_its(dict.fromkeys(table.header))
         if format == name and not is_its:
-            raise LabelError(f"{source.name} is no table of {name}: its columns are {some_names(table.header)}.")
+            raise LabelError(f"{source.name} is not a table of {name}: its columns are {some_names(table.header)}.")
         if is_its and format in (None, name):
             tool.read(table.records(), answers)
             return tool.title
@@ -227,7 +227,7 @@ def _take_records(
 ) -> str:
     first = next(records, None)
     if first is None:
-        raise DataError(f"{source.name}: there is no record in it.")
+        raise DataError(f"{source.name}: it contains no records.")
     records = chain([first], records)
     for name, tool in _RECORDS.items():
         is_flat = name == "label-studio" and LABEL_STUDIO_FLAT.is_its(first[1])  # it writes tables too
@@ -269,12 +269,12 @@ def read_labels(
     path : str or path
         The file; "-" is standard input.
     format : str, default=None
-        One of `crowdwise.formats.FORMATS`; by default it is guessed.
+        One of `crowdwise.formats.FORMATS`; guessed by default.
     example, annotator, label : str, default=None
         Columns with the example's identifier, the annotator's name and the label; by default those with usual names.
         In a wide table, `annotator` may be a sequence of columns.
     wide : bool, default=None
-        Whether the table has a column per annotator; by default it is seen by their names.
+        Whether the table has a column per annotator; by default recognised by their names.
     question : str, default=None
         Which question, if annotators answered several per example.
     missing : str or collection of str, default=MISSING
@@ -287,13 +287,13 @@ def read_labels(
     scale : {"nominal", "ordinal", "interval"}, default="nominal"
         Classes; classes with an order, that of numbers or of `classes`; or real numbers.
     classes : sequence, default=None
-        Every class there is, in this order; by default the labels found, sorted.
+        All classes, in this order; by default the labels found, sorted.
     strip : bool, default=False
         Whether labels that differ in spaces at their ends, capitals or the coding of accents only are one.
     encoding : str, default=None
-        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+        Such as "latin-1"; by default UTF-8, or UTF-16 if the file begins with its mark.
     delimiter : str, default=None
-        Of a table of text; by default it is guessed.
+        Of a text table; guessed by default.
 
     Returns
     -------

@@ -194,7 +194,7 @@ def _samples(logs: Iterable[Placed], answers: Answers) -> Iterator[Placed]:
             epoch = as_text(sample.get("epoch"))
             later = f" (epoch {epoch})" if epoch not in ("", "1") else ""
             if later:
-                answers.note("every epoch is an example of its own: the model answered anew.")
+                answers.note("every epoch counts as a separate example, as the model answered again.")
             yield place, {**sample, "example": as_text(sample.get("id")) + later}
 
 

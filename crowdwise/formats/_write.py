@@ -128,7 +128,7 @@ def convert(
     check_choice("target_format", target_format, LABEL_FORMATS)
     if os.path.lexists(target) and not force:
         raise OutputError(
-            f"{os.fspath(target)} is there already. Choose another name, or replace it: --force (force=True)."
+            f"{os.fspath(target)} already exists. Choose another name, or replace it: --force (force=True)."
         )
     file = read(source, format=source_format, **options)
     notes = write_labels(file.labels, target, format=target_format)
@@ -184,8 +184,8 @@ def _changed(labels: CrowdLabels) -> tuple[str, ...]:
     if not changed:
         return ()
     return (
-        f"names that a spreadsheet would take for formulas have an apostrophe before them: {len(changed):,}, such as "
-        f"{safe_cell(changed[0])!r}. The format crowd-kit has them as they are.",
+        f"names that a spreadsheet would read as formulas get an apostrophe: {len(changed):,}, such as "
+        f"{safe_cell(changed[0])!r}. The format crowd-kit leaves them unchanged.",
     )
 
 

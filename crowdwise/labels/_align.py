@@ -179,7 +179,7 @@ def _by_position(X: Any, labels: CrowdLabels) -> CrowdLabels:
         labels._warned.add("position")
         warn(
             "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were "
-            f"sorted (row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
+            f"sorted (row 0 of X is example {shown(labels.examples[0])}). Say which example each row of X is "
             "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index. A "
             'pipeline keeps the index after pipeline.set_output(transform="pandas"); before a grid search, also put '
             "the labels in the order of X: X, labels = crowdwise.align(X, labels)."

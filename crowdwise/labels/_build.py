@@ -251,7 +251,7 @@ def _of_declared(values: Array, classes: Any, place: Callable[[int], str]) -> Co
         unknown = int(np.argmax(codes < 0))
         raise LabelError(
             f"labels must be among the declared classes {declared.tolist()}; found {shown(values[unknown])} for "
-            f"{place(unknown)}. Declare it too, or declare that it is no label: --missing, --abstain (missing=..., "
+            f"{place(unknown)}. Declare it too, or declare that it means no label: --missing, --abstain (missing=..., "
             "abstain=...)."
         )
     return codes, declared

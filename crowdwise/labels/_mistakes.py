@@ -135,7 +135,7 @@ def note_spellings(classes: Array) -> None:
     if alike := spelt_alike(classes):
         shown_names = "; ".join(", ".join(map(repr, names)) for names in alike[:3])
         warn(
-            f"{sum(map(len, alike))} classes differ only in spaces, capitals or the coding of accents and are taken as "
+            f"{sum(map(len, alike))} classes differ only in spaces, capitals or the encoding of accents and count as "
             f"different: {shown_names}. Make them one: --strip, or read_labels(..., strip=True); for a "
             "frame, frame.apply(lambda column: column.str.strip().str.lower())."
         )
@@ -183,8 +183,8 @@ def ids_spelt_otherwise(left: Array, right: Array) -> str:
     dropped = "; spreadsheets drop leading zeros, and so does pandas.read_csv without dtype=str" if zeros else ""
     first = " and ".join(map(shown, pairs[0]))
     return (
-        f"{count(len(pairs), 'id')} would match but for {reasons}, such as {first}: write them alike on both sides"
-        f"{dropped}."
+        f"{count(len(pairs), 'id')} would match but for {reasons}, such as {first}: write them the same way on both "
+        f"sides{dropped}."
     )
 
 

@@ -217,7 +217,7 @@ class CrowdLabels(LabelArrays):
             names = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
             lines.append("  classes: " + ", ".join(names) + (", ..." if len(self.classes) > 8 else ""))
         if self.n_abstentions:
-            lines.append(f"  abstentions: {self.n_abstentions:,}, which are no labels")
+            lines.append(f"  abstentions: {self.n_abstentions:,} (not used as labels)")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

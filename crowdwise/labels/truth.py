@@ -83,20 +83,18 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
         first = int(strange.argmax())
         value, classes = values[first : first + 1].tolist()[0], labels.classes.tolist()
         if str(value) in map(str, classes):
-            advice = "That is spelt like a class, and of another type: convert truth, or the labels."
+            advice = "A class is spelt like this but has another type: convert truth or the labels."
         elif alike := [name for name in classes if plain_spelling(str(name)) == plain_spelling(str(value))]:
-            advice = f"That is spelt like the class {alike[0]!r}: write them alike."
+            advice = f"It is spelt like the class {alike[0]!r}: write them the same way."
         elif same := [name for name in classes if _as_float(name) == _as_float(value)]:
-            advice = (
-                f"That is the number of the class {same[0]!r}: convert truth, or the labels, so that both are alike."
-            )
+            advice = f"That is the number of the class {same[0]!r}: convert truth, or the labels, so that both match."
         else:
             advice = (
                 "If no annotator gave that class, declare it: read_labels(..., classes=[...]), or classes= of "
                 "CrowdLabels.from_table."
             )
         raise LabelError(
-            f"truth must be in the terms of the labels' classes {classes}; found {value!r} for example "
+            f"truth must use the labels' classes {classes}; found {value!r} for example "
             f"{shown(labels.examples[first])}. {advice}"
         )
     known = np.flatnonzero(codes >= 0)

@@ -56,11 +56,11 @@ _MOST_ROUNDS = 100
 
 
 class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
-    """Logistic regression for the true class, and how each annotator answers when that is the truth.
+    """Logistic regression and a model of each annotator, estimated together from labels of many annotators.
 
-    After Raykar et al. (2010), for any number of classes, and made safe: the classifier is fitted to vote shares and
-    then to the consensus of labels and classifier, its part in that being out of fold, and annotators are estimated in
-    few rounds that are anchored at the votes. Their own model is ``CrowdLogisticClassifier(annotator_model=Confusion(),
+    After Raykar et al. (2010), for any number of classes, and made more robust: the classifier is fitted to vote shares
+    and then to the consensus of labels and out-of-fold classifier, and annotators are estimated in a few rounds
+    anchored at the votes. Raykar's model is ``CrowdLogisticClassifier(annotator_model=Confusion(),
     errors_in_common=False, cross_fit=0)``.
 
     Parameters
@@ -71,9 +71,9 @@ class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the one, of a grid
         relative to the curvature of the loss, that predicts the vote shares of held-out examples best.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
-        What is estimated of an annotator, see `aggregate`.
+        What is estimated for each annotator, see `aggregate`.
     errors_in_common : bool, default=True
-        Whether annotators may have errors in common, see `aggregate`. False is the model of Raykar et al., with rounds
+        Whether annotators may make the same errors, see `aggregate`. False is the model of Raykar et al., with rounds
         to convergence.
     init : {"votes", "labels"} or ndarray of shape (n_examples, n_classes), default="votes"
         What the classifier is fitted to first: vote shares, the posterior of labels only, or probabilities of the
@@ -85,21 +85,21 @@ class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
         How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
         reads how far the classifier's probabilities are from the consensus, with a threshold for every class.
     class_weight : dict, "balanced" or None, default=None
-        What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
-        total. `predict_proba` is of that classifier, as in scikit-learn. In the consensus, the classifier's
+        Weight of each class for the classifier; "balanced" gives all classes of the current consensus the same
+        total. `predict_proba` comes from that classifier, as in scikit-learn. In the consensus, the classifier's
         probabilities have the weights divided out: there a rare class stays rare.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int or None, default=None
-        The most rounds, each with a fit of the classifier; by default two, or a hundred if errors are taken to be
-        independent or the curriculum changes weights.
+        Maximum number of rounds, each with a fit of the classifier; by default two, or a hundred if errors are assumed
+        to be independent or the curriculum changes weights.
     tol : float, default=0.0001
         Stop when the probabilities of the average example change by no more than this and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
     random_state : int, Generator or None, default=None
-        For a curriculum that draws.
+        Seed for a curriculum that draws.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
 
     Attributes
     ----------
@@ -129,9 +129,9 @@ class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
     annotator_flags_ : dict
         Warnings per annotator.
     choices_ : tuple of Choice
-        The decisions that the fit took by itself, with score, limit and reason.
+        Automatic decisions of the fit, with score, limit and reason.
     disagreement_ : ndarray of shape (n_examples,)
-        How far the annotators of each example differ.
+        How much the annotators of each example disagree.
     steepness_ : float
         The steepness.
     l2_ : float
@@ -148,12 +148,12 @@ class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
     n_rounds_ : int
         Number of rounds of labels and features.
     converged_ : bool
-        False if rounds were to converge within `tol` and did not.
+        False if rounds should have converged within `tol` but did not.
     n_passes_ : int
         How often all blocks were read, after a fit on blocks.
     truth_check_ : TruthCheck or None
-        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
-        interval of that, and how many more truths would be needed. None without truths.
+        Accuracy of the consensus on held-out truths, its interval, and how many more truths would be needed. None
+        without truths.
     results_ : FitResults
         All results about the examples and annotators of `fit` in one record; about annotators, after a fit on
         blocks.
@@ -245,7 +245,7 @@ class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
             The classifier is fitted to them, and the probabilities of all others are calibrated by them, each held out;
             see `aggregate`.
         on_round : callable, default=None
-            Is given a `Round` after every round: number, objective, change, seconds and stage.
+            Called with a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------

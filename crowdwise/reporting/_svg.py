@@ -173,6 +173,15 @@ def interval_rows(
     return picture(height, label, parts)
 
 
+def round_ticks(low: float, high: float, sign: str = "") -> dict[float, str]:
+    """Marks of an axis at two to five round numbers; `sign` is that of a format."""
+    half = (high - low) / 2
+    power = 10.0 ** math.floor(math.log10(half))
+    step = power * max(factor for factor in (1, 2, 5) if factor == 1 or factor * power <= half)
+    marks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return {mark: f"{mark:{sign}.3g}".replace("-", "−") if mark else "0" for mark in marks}
+
+
 def share_ticks(low: float) -> list[tuple[float, str]]:
     """Marks of an axis of percentages that begins at a tenth."""
     return [(k / 10, f"{10 * k}%") for k in range(round(10 * low), 11, 1 if low >= 0.5 else 2)]

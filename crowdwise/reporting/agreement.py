@@ -24,8 +24,20 @@ from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._svg import WIDTH, Markup, Plot, picture, tag, text
-from crowdwise.reporting.fit import Fit, Summary, decimal, estimate, evenly, excerpt, interval, named, plain, rounded
+from crowdwise.reporting._svg import WIDTH, Markup, Plot, picture, round_ticks, tag, text
+from crowdwise.reporting.fit import (
+    Fit,
+    Summary,
+    decimal,
+    estimate,
+    evenly,
+    excerpt,
+    interval,
+    named,
+    plain,
+    rounded,
+    signed,
+)
 from crowdwise.results._error_correlation import votes_by_truth
 from crowdwise.results.fit_results import is_representative
 from crowdwise.truths.check import HALF_WIDTH
@@ -294,12 +306,11 @@ def difference_picture(summary: Summary, row: dict[str, Any]) -> Markup:
     ends = [abs(end) for entry in rows for end in (entry["low"], entry["high"]) if end is not None]
     most = max([*ends, *(abs(y) for entry in rows for _, y in entry["points"])]) or 1.0
     first, span = min(across), (max(across) - min(across)) or 1.0
-    x_ticks = {first + span * share: f"{first + span * share:.3g}" for share in (0.0, 0.5, 1.0)}
-    y_ticks = {end: f"{end:+.2g}" if end else "0" for end in (-most, 0.0, most)}
     plot = Plot((first, first + span), (-most, most), right=62)
+    x_ticks, y_ticks = round_ticks(first, first + span), round_ticks(-most, most, "+")
     plot.axes("mean of both ratings", x_ticks, "difference", y_ticks, grid=[0.0])
     plot.points(row["points"])
     if row["low"] is not None and row["high"] is not None:
         for value, kind in ((row["low"], "limit"), (row["high"], "limit"), ((row["low"] + row["high"]) / 2, "curve")):
-            plot.level(value, kind, f"{value:+.2f}")
+            plot.level(value, kind, signed(value))
     return plot.picture(f"Differences of {row['annotator']} to the consensus of the others, with limits of agreement.")

@@ -13,7 +13,7 @@ from crowdwise._limits import ENOUGH_TRUTHS, FEW, MOST_ANNOTATORS, MOST_CLASSES,
 from crowdwise._text import count
 from crowdwise.crowd.flags import class_counts
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._svg import Markup, bar, interval_rows, share_ticks, span
+from crowdwise.reporting._svg import Markup, bar, interval_rows, round_ticks, share_ticks, span
 from crowdwise.reporting.fit import (
     Fit,
     Summary,
@@ -24,6 +24,7 @@ from crowdwise.reporting.fit import (
     percent,
     plain,
     short_percent,
+    signed,
     some_of,
 )
 
@@ -37,7 +38,7 @@ _SCORES = {
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
-ROUGH = "a rough guess from two annotators, which known answers would replace"
+ROUGH = "a rough estimate: labels of two annotators cannot show who is right"
 PAGES = (("annotators", "Annotators"),)
 
 
@@ -184,19 +185,31 @@ def _accuracy_span(row: dict[str, Any]) -> Markup:
     return span(row["accuracy"], row["accuracy_low"], row["accuracy_high"])
 
 
+def _three_digits(value: float) -> str:
+    return f"{value:#.3g}".removesuffix(".")
+
+
 _COLUMNS = (
     Column("Labels", "labels", "{:,}".format),
-    Column("Expertise", "expertise", "{:.3g}".format, "weight in the vote", True, lambda row: bar(row["bar"])),
+    Column("Expertise", "expertise", _three_digits, "weight in the vote", True, lambda row: bar(row["bar"])),
     Column("Estimated accuracy", "accuracy", short_percent, "against the consensus", picture=_accuracy_span),
     Column("On known answers", "truth_accuracy", short_percent, "accuracy on the examples with a known answer"),
-    Column("With consensus", "agrees_with_consensus", short_percent, "labels that equal the consensus", True),
-    Column("With model", "agrees_with_model", short_percent, "labels that equal the out-of-fold prediction", True),
-    Column("Offset", "offset", "{:+.2f}".format, "how much higher than the consensus their labels are on average"),
-    Column("Slope", "slope", "{:.2f}".format, "by how much their rating rises if the true one rises by one", True),
+    Column("With consensus", "agrees_with_consensus", short_percent, "share of labels equal to the consensus", True),
+    Column(
+        "With model", "agrees_with_model", short_percent, "share of labels equal to the out-of-fold prediction", True
+    ),
+    Column("Offset", "offset", signed, "how much higher than the consensus their labels are on average"),
+    Column("Slope", "slope", decimal, "how much their rating rises when the true one rises by 1", True),
     Column("Spread", "spread", "{:.2f}".format, "standard deviation of their labels after the offset"),
-    Column("Correlation", "correlation", "{:.2f}".format, "with the consensus"),
-    Column("Rank correlation", "rank_correlation", "{:.2f}".format, "Spearman's, with the consensus", True),
-    Column("Limits", "limits_low", "{:+.2f}".format, "limits of agreement: 95% of their differences lie between", True),
+    Column("Correlation", "correlation", decimal, "with the consensus"),
+    Column("Rank correlation", "rank_correlation", decimal, "Spearman's, with the consensus", True),
+    Column(
+        "Limits",
+        "limits_low",
+        signed,
+        "limits of agreement: 95% of their differences from the consensus are between these",
+        True,
+    ),
 )
 
 
@@ -221,7 +234,9 @@ def advice(summary: Summary) -> list[str]:
     if adverse := flagged(summary, _ADVERSE):
         steps.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
     if copies := flagged(summary, "same labels as"):
-        steps.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+        steps.append(
+            f"ask whether {some_of(copies)} worked independently: their labels are identical to another annotator’s"
+        )
     return steps
 
 
@@ -249,12 +264,12 @@ def chart(summary: Summary) -> Markup | None:
         return None
     if score == "spread":
         values = [
-            (row["offset"], row["offset"] - row["spread"], row["offset"] + row["spread"], f"{row['offset']:+.2f}")
+            (row["offset"], row["offset"] - row["spread"], row["offset"] + row["spread"], signed(row["offset"]))
             for row in rows
         ]
         most = max(abs(end) for _, low, high, _ in values for end in (low, high)) or 1.0
         ends = (-most, most)
-        ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+        ticks = list(round_ticks(*ends, "+").items())
         label, axis = (
             "Offset and spread of annotators, levels above the consensus.",
             "levels above the consensus, ± spread",
@@ -267,7 +282,7 @@ def chart(summary: Summary) -> Markup | None:
         if score == "correlation":
             ticks = [(value, decimal(value, 1)) for value, _ in ticks]
     shown = [
-        (row["annotator"], *numbers, words.replace("-", "−"), "below" if row["flags"] else "")
+        (row["annotator"], *numbers, words, "below" if row["flags"] else "")
         for row, (*numbers, words) in zip(rows, values, strict=True)
     ]
     return interval_rows(shown, ends, ticks, label, axis)

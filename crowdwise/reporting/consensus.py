@@ -43,9 +43,11 @@ def quality(fit: Fit) -> dict[str, Any]:
         "by_class": by_class if len(by_class) <= MOST_ROWS else None,
         "more_than_given": [{"name": name, "given": n, "consensus": ours} for name, _, n, ours in rows if ours > n],
         "tied": int(fit.tied.sum()),
+        "ties_broken": int((fit.tied & ~results.has_truth).sum()),
+        "fixed": int((fit.labelled & results.has_truth).sum()),
         "unsure": int((results.confidence < UNSURE).sum()),
         "unsure_below": UNSURE,
-        "by_confidence": np.histogram(results.confidence, N_BINS, (0.0, 1.0))[0].tolist(),
+        "by_confidence": np.histogram(results.confidence[~results.has_truth], N_BINS, (0.0, 1.0))[0].tolist(),
         "known": known_accuracy(fit, fit.judging),
     }
 
@@ -165,7 +167,7 @@ def changed_words(summary: Summary) -> str:
     """How many answers of the majority the consensus overrides, how many ties it breaks, how many are unsure."""
     total, quality = summary["changed"]["total"], summary["quality"]
     changed = f"on {count(total, 'example')}" if total else "nowhere"
-    ties = f" and breaks {count(quality['tied'], 'tie')}" if quality["tied"] else ""
+    ties = f" and breaks {count(quality['ties_broken'], 'tie')}" if quality["ties_broken"] else ""
     unsure = count(quality["unsure"], "example is", "examples are") if quality["unsure"] else "no example is"
     return f"overrides the majority {changed}{ties}; {unsure} below {percent(quality['unsure_below'])} confidence"
 
@@ -213,7 +215,7 @@ def _more_truths(check: dict[str, Any]) -> str:
     if not check.get("at_random", True) and unknown:
         return (
             "These examples are not a random draw, so this may not hold for the others (mean confidence "
-            f"{percent(check['others'], 1)}): add answers to examples drawn at random (crowdwise next --at-random)."
+            f"{percent(check['others'], 1)}): add answers for examples drawn at random (crowdwise next --at-random)."
         )
     if not needed or not unknown or ("error" in check and needed > unknown):
         return ""
@@ -222,7 +224,7 @@ def _more_truths(check: dict[str, Any]) -> str:
     if needed <= unknown:
         return f"{needed:,} more would narrow the interval to ±{100 * check['within']:.0f} points."
     low, high = share_interval(check["accuracy"], check["n"] + unknown)
-    return f"All {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
+    return f"Answers for all {unknown:,} others would give ±{50 * float(high - low):.0f} points."
 
 
 def calibration_sentence(summary: Summary) -> str:
@@ -304,7 +306,7 @@ def numbers(summary: Summary) -> list[dict[str, Any]]:
             error = {"value": f"{known['consensus']:.3g}", "name": "error of a rating"}
             error["note"] = f"root mean square, {count(known['n'], 'known answer')}"
         return [error]
-    note = f"and {count(quality['tied'], 'tie')} broken" if quality["tied"] else "no tie to break"
+    note = f"and {count(quality['ties_broken'], 'tie')} broken" if quality["ties_broken"] else "no tie to break"
     changed = {"value": f"{summary['changed']['total']:,}", "name": "majority answers overridden", "note": note}
     note = f"below {percent(quality['unsure_below'])} confidence"
     unsure = {"value": f"{quality['unsure']:,}", "name": "unsure examples", "note": note, "act": quality["unsure"] > 0}

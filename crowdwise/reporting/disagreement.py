@@ -83,7 +83,7 @@ def margin_words(summary: Summary) -> str:
     """What the correlation of disagreement and distance means."""
     correlation = summary["margin"]["correlation"]
     if correlation["low"] <= 0 <= correlation["high"]:
-        return "disagreement has little to do with the boundary"
+        return "disagreement is unrelated to the boundary"
     return f"annotators disagree {'near' if correlation['high'] < 0 else 'far from'} the boundary"
 
 

@@ -46,7 +46,7 @@ class Fit:
         if X is not None and np.ndim(X) != 2:
             raise DataError(f"X must be the features of the fit, a row per example; got {type(X).__name__}.")
         if X is not None and np.shape(X)[0] != len(crowd):
-            raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(crowd)}. Give the features of the fit.")
+            raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(crowd)}. Pass the features of the fit.")
         known = None if truth is None else _codes_or_ratings(truth, crowd)
         drift = None
         if times is not None and crowd.classes is not None:
@@ -184,6 +184,11 @@ def short_percent(share: float, digits: int = 0) -> str:
 def decimal(value: float, digits: int = 2) -> str:
     """A number with the sign of typography."""
     return f"{value:.{digits}f}".replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """The same of a difference, with its sign."""
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def rounded(value: float) -> str:

@@ -43,7 +43,7 @@ def report(
     names: bool = False,
     path: str | os.PathLike[str] = "report.html",
 ) -> Path:
-    """Write what a fit found out as one page that opens anywhere and loads nothing.
+    """Write a report on a fit: one page that opens anywhere and loads nothing.
 
     Parameters
     ----------
@@ -56,23 +56,23 @@ def report(
     texts : sequence of str, series or mapping, default=None
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None
-        Right answers, as far as they are known, in the same way.
+        Known answers for some or all examples, in the same way.
     times : array-like of shape (n_labels,), default=None
         When each label was given, see `crowdwise.slices.accuracy_over_time`.
     command : str, default=None
-        What to type to do this again.
+        The command that makes the report again.
     title : str, default=None
-        What the report is called, such as the name of a file and a date.
+        Title of the report, such as the name of a file and a date.
     names : bool, default=False
         Whether to show names of annotators that look like personal data (e-mail addresses, ids of Mechanical Turk and
         Prolific). By default these are A1, A2, ..., in the order of the labels' annotators.
     path : str or path, default="report.html"
-        Where to write it. The ending states what: ".html", ".md" or ".json".
+        Where to write it. The suffix sets the format: ".html", ".md" or ".json".
 
     Returns
     -------
     path : Path
-        Where it is. A file that was there is replaced.
+        Where it is. An existing file is replaced.
 
     Examples
     --------

@@ -44,13 +44,13 @@ def summarize(
     texts : sequence of str, series or mapping, default=None
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None
-        Right answers, as far as they are known, in the same way.
+        Known answers for some or all examples, in the same way.
     times : array-like of shape (n_labels,), default=None
         When each label was given, see `crowdwise.slices.accuracy_over_time`.
     command : str, default=None
-        What to type to do this again.
+        The command that makes the report again.
     title : str, default=None
-        What the report is called, such as the name of a file and a date.
+        Title of the report, such as the name of a file and a date.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def headline(summary: Summary) -> list[str]:
     return [
         f"{agreement.agreement_sentence(summary)} {agreement.votes_sentence(summary)}".strip(),
         consensus.quality_sentence(summary) + (f" The classifier’s {classifier}." if classifier else ""),
-        f"Next, {'; '.join(advice)}." if advice else "No next step stands out.",
+        f"Next, {'; '.join(advice)}." if advice else "No obvious next step.",
     ]
 
 
@@ -155,9 +155,9 @@ def _enough_labels(summary: Summary) -> str:
     if summary["size"]["annotators"] == 1:
         return "have a second annotator label some of the examples: one alone cannot be compared with anyone"
     if consensus.calibration_sentence(summary).startswith("Overconfident"):
-        return "ask experts or clarify the question: more labels of this crowd would repeat its common errors"
+        return "ask experts or clarify the question: more labels from this crowd would repeat its errors"
     if summary["truth_check"] or summary["quality"]["known"]:
-        return "nothing to check: the consensus is sure of every example"
+        return "nothing to check: every example has high confidence"
     return (
         "have an expert check a few dozen examples drawn at random: the consensus is sure of all, and only known "
         "answers can show errors that the whole crowd makes"

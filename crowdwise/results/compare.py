@@ -155,7 +155,7 @@ def compare(first: Any, second: Any, *, labels: tuple[Any, Any] | None = None) -
     """
     before, after = results_of(first), results_of(second)
     if (before.classes is None) != (after.classes is None):
-        raise DataError("one of the two fits has classes and the other ratings: two of a kind were expected.")
+        raise DataError("one fit has classes and the other ratings: compare two of the same kind.")
     place = encode_declared(after.examples, before.examples).astype(np.intp)
     both = np.flatnonzero(place >= 0)
     score, annotators, added, removed = _annotators(before, after)

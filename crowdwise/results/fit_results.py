@@ -119,7 +119,7 @@ class FitResults(FrozenArrays):
     n_examples : int, default=0
         How many examples there were.
     disagreement : ndarray of shape (n_examples,), default=nothing
-        How far the annotators of each example differ.
+        How much the annotators of each example disagree.
     steepness : float, default=0.0
         How fast easiness falls with it.
     objective : ndarray of shape (n_rounds,), default=no rounds
@@ -293,7 +293,7 @@ class FitResults(FrozenArrays):
         """
         if not self.has_examples:
             raise DataError(
-                "no single examples of blocks are kept: consensus(X, labels).to_frame() gives the consensus on any."
+                "examples of blocks are not kept: consensus(X, labels).to_frame() gives the consensus on any."
             )
         return self.consensus.to_frame(library or self.frame_library)
 
@@ -422,13 +422,12 @@ def results_of(model: Any) -> FitResults:
         results = getattr(model, "results_", None)
     if not isinstance(results, FitResults):
         raise TypeError(
-            f"{type(model).__name__} finds no consensus of annotators. Use one of the crowd models, such as "
+            f"{type(model).__name__} does not estimate a consensus of annotators. Use one of the crowd models, such as "
             "CrowdLogisticClassifier, or aggregate(labels)."
         )
     if not results.has_examples:
         raise TypeError(
-            f"this {type(model).__name__} was fitted to blocks, of which no single examples are kept. "
-            "Fit in memory for this."
+            f"this {type(model).__name__} was fitted to blocks, whose examples are not kept. Fit in memory for this."
         )
     return results
 

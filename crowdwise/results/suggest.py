@@ -83,7 +83,7 @@ def suggest_labels(
     at_random: bool = False,
     random_state: Any = 0,
 ) -> NextLabels:
-    """The examples that an expert should check, the least sure first, with the reason; or those for the crowd.
+    """Which examples an expert should check, most uncertain first, with the reason; or those for the crowd.
 
     The order is that of the expected information gain. The answer of an expert leaves no uncertainty about the class,
     so the gain is all of it (its entropy, in bits). One more label by an average annotator of the crowd gains less, and
@@ -106,7 +106,7 @@ def suggest_labels(
     at_random : bool, default=False
         Whether they are drawn at random, each example with the same probability.
     random_state : int, RandomState instance or None, default=0
-        What the draw is made with: the same number gives the same examples.
+        Seed of the draw.
 
     Returns
     -------

@@ -98,7 +98,7 @@ class RidgeModel(CrowdMixin):
             them, and all others' confidence is calibrated by them, each truth being held out. `criterion` of
             `CrowdRidgeClassifierCV` uses them too.
         on_round : callable, default=None
-            Is given a `Round` after every round: number, objective, change, seconds and stage.
+            Called with a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class RidgeModel(CrowdMixin):
         before = vars(self).get("sums_")
         if before is None and "fitted_" in vars(self):
             warn(
-                "a stream begins with this block: what fit learned is not part of it, for its sums are of other folds. "
+                "a stream begins with this block: the earlier fit is not part of it, because its sums use other folds. "
                 "Use partial_fit from the first block on."
             )
         plan, batches = self._plan(), batch_names(batch)

@@ -47,7 +47,7 @@ class CrowdRidgeClassifier(RidgeModel, ClassifierMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
-        The most rounds.
+        Maximum number of rounds.
     tol : float, default=1e-6
         Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
@@ -64,7 +64,7 @@ class CrowdRidgeClassifier(RidgeModel, ClassifierMixin, BaseEstimator):
         Whether to keep what `at` needs to solve the fit again: "auto" does up to 64 MB, the examples of the fit
         included. It is never part of a file or a pickle.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class CrowdRidgeClassifier(RidgeModel, ClassifierMixin, BaseEstimator):
     examples_ : ndarray of shape (n_examples,)
         Identifiers of the examples of `fit`, in the order of all results about examples.
     disagreement_ : ndarray of shape (n_examples,)
-        How far their annotators differ.
+        How much their annotators disagree.
     consensus_ : ndarray of shape (n_examples,)
         Their classes by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's labels.
@@ -102,7 +102,7 @@ class CrowdRidgeClassifier(RidgeModel, ClassifierMixin, BaseEstimator):
     annotator_flags_ : dict
         Warnings per annotator.
     choices_ : tuple of Choice
-        The decisions that the fit took by itself, with score, limit and reason.
+        Automatic decisions of the fit, with score, limit and reason.
     temperature_ : float
         The factor on the model's scores that makes the labels most probable.
     class_weight_ : ndarray of shape (n_classes,)
@@ -113,10 +113,10 @@ class CrowdRidgeClassifier(RidgeModel, ClassifierMixin, BaseEstimator):
     n_rounds_ : int
         Number of rounds.
     converged_ : bool
-        Whether they settled within `tol`, with weights that stay.
+        Whether they converged within `tol`, with weights that no longer change.
     truth_check_ : TruthCheck or None
-        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
-        interval of that, and how many more truths would be needed. None without truths.
+        Accuracy of the consensus on held-out truths, its interval, and how many more truths would be needed. None
+        without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved: from the sums of one pass, by a pass per round, or without a gram matrix.
     fitted_ : FittedRidge
@@ -223,7 +223,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
-        The most rounds.
+        Maximum number of rounds.
     tol : float, default=1e-6
         Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
@@ -240,7 +240,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         Whether to keep what `at` needs to solve the fit again: "auto" does up to 64 MB, the examples of the fit
         included. It is never part of a file or a pickle.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
-        The most rounds.
+        Maximum number of rounds.
     tol : float, default=1e-6
         Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
@@ -48,7 +48,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         Whether to keep what `at` needs to solve the fit again: "auto" does up to 64 MB, the examples of the fit
         included. It is never part of a file or a pickle.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     examples_ : ndarray of shape (n_examples,)
         Identifiers of the examples of `fit`, in the order of all results about examples.
     disagreement_ : ndarray of shape (n_examples,)
-        How far their annotators differ.
+        How much their annotators disagree.
     consensus_ : ndarray of shape (n_examples,)
         Their ratings by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's ratings.
@@ -79,7 +79,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     annotator_flags_ : dict
         Warnings per annotator.
     choices_ : tuple of Choice
-        The decisions that the fit took by itself, with score, limit and reason.
+        Automatic decisions of the fit, with score, limit and reason.
     model_precision_ : float
         What the model's score counts in the consensus, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
@@ -88,10 +88,10 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     n_rounds_ : int
         Number of rounds.
     converged_ : bool
-        Whether they settled within `tol`, with weights that stay.
+        Whether they converged within `tol`, with weights that no longer change.
     truth_check_ : RatingCheck or None
-        How good the consensus is by the truths that `fit` was given, each held out: how far it is off, the
-        interval of that, and how many more truths would be needed. None without truths.
+        Error of the consensus on held-out truths, its interval, and how many more truths would be needed. None
+        without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved.
     fitted_ : FittedRidge

@@ -111,7 +111,7 @@ class Settled:
         if not self.converged and self.change < tol:
             warn(
                 f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "
-                "choose a curriculum that is done sooner (a larger c or growth).",
+                "choose a curriculum that finishes sooner (a larger c or growth).",
                 CrowdConvergenceWarning,
             )
         elif not self.converged:
@@ -124,7 +124,7 @@ class Settled:
         if self.comparable and rise > _NEGLIGIBLE:
             best = int(self.objective.argmin()) + 1
             warn(
-                f"the objective rose by {rise:.2g} after round {best}: the penalty is set anew in every round, so that "
+                f"the objective rose by {rise:.2g} after round {best}: the penalty is rescaled in every round, so that "
                 f"l2 keeps its meaning, and outweighed the better fit. Set max_rounds={best} to stop there, or try "
                 "another l2.",
                 CrowdConvergenceWarning,
@@ -338,7 +338,7 @@ def warn_if_undetermined(fit: Settled, data: RidgeData) -> None:
         small = "l2 is 0" if fit.l2 == 0 else f"l2={fit.l2:g} is lost in the rounding of the features' products"
         warn(
             f"{small} and only {fit.rank} of {data.original.n_features} directions of the features are determined by "
-            "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
+            "the data: the solution with the smallest norm is used. Use a larger l2 for a stable solution."
         )
 
 

@@ -139,7 +139,7 @@ class RidgeSums(FrozenArrays):
         self.check_mergeable(other.plan)
         if shared := set(self.batches) & set(other.batches):
             raise DataError(
-                f"the batch {sorted(map(repr, shared))[0]} has been learned from already: adding it again would count "
+                f"the batch {sorted(map(repr, shared))[0]} was already learned from: adding it again would count "
                 "its examples twice. Leave it out, or give it another id if it holds other examples."
             )
         summary, sides = self.summary + other.summary, (self, other)
@@ -231,7 +231,7 @@ def _check_levels(n_levels: int) -> None:
     if n_levels > MOST_CELLS:
         raise SumsTooLargeError(
             f"the disagreement of the examples takes more than {MOST_CELLS} different values, and sums "
-            "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
+            "are kept for each. Round the ratings (to half points, say), weight all examples equally with steepness=0, "
             "or fit in memory, which can do without sums."
         )
 
@@ -241,7 +241,7 @@ def check_folds(n_folds: int, n_examples: int) -> None:
     if n_folds < 2:
         raise DataError(
             "cross-validation needs at least 2 examples with different features; found "
-            f"n_samples = {n_examples} all alike or in one fold."
+            f"n_samples = {n_examples} all the same or in one fold."
         )
 
 

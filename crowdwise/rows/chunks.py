@@ -263,7 +263,7 @@ def chunks_of(
         return ReadChunks(DaskBlocks.of(X, y, sample_weight, scale=scale), None, scale, report)
     beside = {"y": y, "sample_weight": sample_weight}
     if names := [name for name, value in beside.items() if value is not None]:
-        raise ValueError(f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights.")
+        raise ValueError(f"{', '.join(names)} cannot be given with blocks, which have their own labels and weights.")
     return ReadChunks(X, None, scale, report)
 
 

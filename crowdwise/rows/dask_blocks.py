@@ -95,7 +95,7 @@ class DaskBlocks:
                 f"they have (about {self.row_bytes:,.0f} bytes a row): use smaller chunks."
             )
         return (
-            "workers of the cluster were killed over a block of X, most likely for want of memory: a block of "
+            "workers of the cluster were killed over a block of X, most likely for lack of memory: a block of "
             f"{n_rows:,.0f} rows needs about {max(1, round(n_rows * self.row_bytes / 10**6)):,} MB: use smaller "
             "chunks, with X.rechunk(...) or X.repartition(...), or workers with more memory."
         )

@@ -147,7 +147,7 @@ def read_blocks(
     example : str, default=None
         Column of a table with the ids of examples: `y` is then matched by id.
     sample_weight : array or str, default=None
-        How often each example counts; of a table, the name of a column.
+        Weight of each example; for a table, the name of a column.
     join : {"exact", "inner"}, default="exact"
         What to do with ids that are on one side only: stop with an error, or keep what is on both sides.
     max_bytes : int, default=134217728
@@ -195,7 +195,9 @@ def _mapped(array: Any) -> Any:
     if not os.path.exists(name):
         raise MissingDataError(f"there is no file {name}.")
     if not name.endswith(".npy"):
-        raise DataError(f"{name} is of no kind that blocks are read of: use .npy, .parquet, .arrow, .feather or .csv.")
+        raise DataError(
+            f"{name} is not a file type that blocks can be read from: use .npy, .parquet, .arrow, .feather or .csv."
+        )
     return map_array(name, name)
 
 
@@ -274,7 +276,7 @@ def _of_blocks(source: Any, y: Any, sample_weight: Any) -> Blocks:
         begin, again = (lambda: source), not isinstance(source, Iterator)
     else:
         raise TypeError(
-            f"blocks are read of an array, a file, an Arrow dataset, an iterable of pairs (X, y) or a function that "
+            f"blocks are read from an array, a file, an Arrow dataset, an iterable of pairs (X, y) or a function that "
             f"begins one; got {type(source).__name__}."
         )
 
@@ -326,7 +328,7 @@ def _of_table(
 def _warn_of_ids(ids: str | None) -> None:
     if ids is not None:
         warn(
-            f"the column {ids!r} is taken for a feature, and rows and labels are in the same order. If it holds the "
+            f"the column {ids!r} is used as a feature, and rows and labels are matched by position. If it holds the "
             f"ids of the examples, say so: example={ids!r}; else name the features: features=[...]."
         )
 

@@ -203,7 +203,7 @@ class LabelsById:
             raise AlignmentError(
                 f"{int((~known).sum())} of {len(ids)} rows of a block (such as {ids[~known][:3].tolist()}) have no "
                 f"labels, whose identifiers are such as {self.labels.examples[:3].tolist()}. "
-                + (advice or 'Use join="inner" to go on without them.')
+                + (advice or 'Use join="inner" to continue without them.')
             )
         at = place[known]
         if self._met[at].any() or len(np.unique(at)) < len(at):

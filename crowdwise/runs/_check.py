@@ -31,9 +31,9 @@ from crowdwise.runs.inputs import Inputs
 _MANY, _MOST_ROWS, _FEWEST_LEVELS = 10, 20_000, 5
 _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
 _NEXT = (
-    "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
-    "crowdwise fit LABELS --truth ANSWERS --use-truth: the same, with known answers of a few dozen examples,",
-    "  drawn at random; only these show errors of the whole crowd",
+    "crowdwise fit LABELS: the consensus, the accuracy of each annotator, what to check next",
+    "crowdwise fit LABELS --truth ANSWERS --use-truth: the same, with known answers for a few dozen examples",
+    "  drawn at random; only these reveal errors of the whole crowd",
     "crowdwise check LABELS FEATURES: whether down-weighting contested examples helps",
 )
 
@@ -90,8 +90,8 @@ class Check:
                 _row("labels per example", _span(self.labels_per_example)),
                 _row("labels per annotator", _span(self.labels_per_annotator)),
             ],
-            "How far annotators agree (1 is always, 0 is by chance)": self._agreement(),
-            "To look at": list(self.problems) or ["nothing: no fault was found"],
+            "Agreement (1 is perfect, 0 is chance)": self._agreement(),
+            "To look at": list(self.problems) or ["nothing: no problems found"],
         }
         if self.weighting is None:
             parts["What next"] = list(_NEXT)
@@ -179,14 +179,14 @@ def check(inputs: Inputs) -> Check:
 def _problems(labels: CrowdLabels, results: FitResults | None) -> Iterator[str]:
     """What a person should look at before trusting these labels, in words."""
     for names in [] if labels.classes is None else spelt_alike(labels.classes):
-        yield f"spelt alike, but different classes: {some_names(list(map(repr, names)))}"
+        yield f"different classes with nearly the same spelling: {some_names(list(map(repr, names)))}"
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
         yield f"{count(n, 'example')} without a label"
     if n := int((per_example == 1).sum()):
         yield f"{count(n, 'example')} with one label"
     if rare := _rare_classes(labels):
-        yield f"rarely given, perhaps a slip or no answer at all: {some_names(rare)}"
+        yield f"rare labels, perhaps typos or missing answers: {some_names(rare)}"
     flags = {} if results is None else results.annotator_flags
     if same := [name for name in _single_minded(labels) if ALWAYS_SAME not in flags.get(name, ())]:
         yield f"the same label every time, {_MANY} times or more: {some_names(list(map(str, same)))}"
@@ -195,7 +195,7 @@ def _problems(labels: CrowdLabels, results: FitResults | None) -> Iterator[str]:
     if labels.scale.name == "nominal" and (levels := _may_be_levels(labels.classes)):
         yield _ask_for_order(levels, labels.declared_classes)
     if not labels.declared_classes and (values := perhaps_no_answers(labels.classes)):
-        means = "if that means no answer" if len(values) == 1 else "if these mean no answer"
+        means = "if this means no answer" if len(values) == 1 else "if these mean no answer"
         option = "--missing" if values == [-1] else "--abstain"
         options = " ".join(f"{option} {shell_word(str(value))}" for value in values)
         yield f"{' and '.join(map(repr, values))}: {means}, add {options}"

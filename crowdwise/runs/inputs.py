@@ -126,7 +126,7 @@ def read_inputs(
     elif show is not None:
         reading["texts"] = show
     if show is not None and reading["texts"] != show:
-        raise DataError("the texts to learn from, --text, are shown in the report: leave out --show.")
+        raise DataError("the texts of --text are shown in the report anyway: leave out --show.")
     file = formats.read(labels, **reading)
     if show is not None and file.texts is None and features is None:
         raise DataError(f"{os.fspath(labels)} has no column {show!r} to show.")
@@ -176,7 +176,7 @@ def _times(
                 if time is None:
                     return None, (f"column {column} has no times: {moment!r}",)
                 raise DataError(
-                    f"{table.source.name}: {moment!r} in {column} is no time. Write 2026-01-31 or 2026-01-31T12:00:00."
+                    f"{table.source.name}: {moment!r} in {column} is not a time. Write 2026-01-31 or 2026-01-31T12:00."
                 ) from None
     return times, (f"times of labels: {column}",)
 
@@ -203,8 +203,8 @@ def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str
         X, gaps = recipe.transform(table)
         return FeatureTable(as_objects(list(map(str, examples))), X, recipe, table[named[0]], (*notes, *gaps))
     raise DataError(
-        f"the column {named[0]!r} is looked for in a file of features, and none is given: name it after the labels. "
-        "(Of the columns in the file of labels, one of texts can be used: --text COLUMN.)"
+        f"the column {named[0]!r} needs a file of features: give it after the labels file. "
+        "(From the labels file, only a column of texts can be used: --text COLUMN.)"
     )
 
 
@@ -236,11 +236,11 @@ def _describe_mismatch(examples: Array, table: FeatureTable, only_labels: Array,
     if n_both == 0 and table.recipe.is_matrix:
         return (
             f"no example has both labels and features: {sides}. A NumPy file has no ids: its rows are the "
-            "examples 0, 1, 2, ... Give a file with an id per row: --ids FILE."
+            "examples 0, 1, 2, ... Give a file with one id per row: --ids FILE."
         )
     advice = ids_spelt_otherwise(only_labels, only_features) or ids_shifted(examples, table.ids)
     if n_both == 0:
-        advice = advice or "Are the right columns taken for ids? --example, --id."
+        advice = advice or "Are these the right id columns? Choose them with --example and --id."
         return f"no example has both labels and features: {sides}. {advice}"
     advice = advice or "Complete the features, or leave out examples without them: --join inner."
     return f"{count(n_both, 'example has', 'examples have')} labels and features, but {sides}. {advice}"
@@ -331,10 +331,10 @@ def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
             return same
         if same is not None:
             raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
-        fault = f"the label {label!r} is none of the classes of the labels,"
+        fault = f"the label {label!r} is not among the classes of the labels,"
         alike = [str(value) for value in classes if plain_spelling(str(value)) == plain_spelling(label)]
         if alike:
-            raise ValueError(f"{fault} but spelt like {alike[0]!r}. If they are one: --strip.")
+            raise ValueError(f"{fault} but spelt like {alike[0]!r}. If they mean the same: --strip.")
         raise ValueError(
             f"{fault} {', '.join(map(repr, known))}. If it means that the answer is not known: "
             f"--missing {shell_word(label)}. If it is a class that nobody gave: "

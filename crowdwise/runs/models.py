@@ -91,17 +91,17 @@ class Settings:
             raise ValueError(fault)
         use_truth = self.use_truth or self.choose_by_truth
         if use_truth and not truth:
-            raise DataError("known answers are to be used, and there are none: --truth FILE.")
+            raise DataError("there are no known answers to use: add --truth FILE.")
         return replace(self, model=model, use_truth=use_truth)
 
     def _faults_of_scale(self, model: str, scale: ScaleName) -> Iterator[str]:
         """Why these settings are not for labels of this scale."""
         if scale == "ordinal" and model == "ridge":
-            yield "the model ridge does not know an order of classes; logistic and labels-only do."
+            yield "the model ridge cannot use the order of classes; logistic and labels-only can."
         if scale != "interval":
             return
         if model == "logistic":
-            yield "the model logistic is for classes; ratings have the models ridge and labels-only."
+            yield "the model logistic is for classes; for ratings, use ridge or labels-only."
         if model == "labels-only" and (self.steepness, self.l2) != ("auto", "auto"):
             yield "ratings without features have no steepness and no l2."
         if self.choose_by_truth:

@@ -43,7 +43,7 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
     with held(place, _beside(place, "lock")):
         _settle(place)
         if place.exists() and any(place.iterdir()) and not may_replace(place):
-            raise OutputError(f"{out} exists already. Choose another folder, or replace it with --force.")
+            raise OutputError(f"{out} already exists. Choose another folder, or replace it with --force.")
         try:
             new.mkdir()
             if place.exists():
@@ -69,8 +69,8 @@ def holds_only(folder: Path, names: Iterable[str]) -> bool:
     others = sorted({path.name for path in folder.iterdir()} - {*names})
     if others:
         raise OutputError(
-            f"{folder} is not replaced, for it holds other files too ({', '.join(others[:3])}). Move them, or choose "
-            "another folder."
+            f"{folder} is not replaced because it also holds other files ({', '.join(others[:3])}). Move them, or "
+            "choose another folder."
         )
     return True
 
@@ -90,7 +90,7 @@ def is_replaceable(folder: Path, name: str, schema: str, fault: str) -> bool:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         files = None
     if files is None:
-        raise OutputError(f"{folder} is not replaced, for it {fault}. Choose another folder with --out.")
+        raise OutputError(f"{folder} is not replaced: it {fault}. Choose another folder with --out.")
     return holds_only(folder, files)
 
 
@@ -130,15 +130,15 @@ def _settle(place: Path) -> None:
 def _check_place(place: Path) -> None:
     here = Path.cwd()
     if place == here or place in here.parents:
-        raise OutputError(f"{place} is the folder that you are in, or above it. Name one inside it.")
+        raise OutputError(f"{place} is the current folder or above it. Choose a folder inside it.")
     if place.name.startswith(".") and place.suffix in (".partial", ".old"):
-        raise OutputError(f"{place.name} is a name that is needed while a folder is replaced. Choose another one.")
+        raise OutputError(f"{place.name} is a reserved name, needed while a folder is replaced. Choose another one.")
     if place.exists() and not place.is_dir():
-        raise OutputError(f"{place} is a file; a folder is made for the results. Choose another name.")
+        raise OutputError(f"{place} is a file, and the results need a folder. Choose another name.")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"the folder {place.parent} cannot be made: {error.strerror or error}.") from error
+        raise OutputError(f"the folder {place.parent} cannot be created: {error.strerror or error}.") from error
     if not os.access(place.parent, os.W_OK | os.X_OK):
         raise OutputError(f"nothing can be written to {place.parent}; choose another folder.")
 

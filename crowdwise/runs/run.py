@@ -163,7 +163,7 @@ def fit(
     info : callable, default=nothing
         Is given notes about the files.
     on_round : callable, default=None
-        Is given a `Round` after every round of the fit.
+        Called with a `Round` after every round of the fit.
     **reading
         labels_as, features_as, join, show and time of `read_inputs`.
 
@@ -222,7 +222,7 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
     on_round : callable, default=None
-        Is given a `Round` after every round of the fit.
+        Called with a `Round` after every round of the fit.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def is_run(path: PathLike) -> bool:
 
 def may_be_replaced(folder: Path) -> bool:
     """True if a folder is a run with nothing else in it; else an error."""
-    return is_replaceable(folder, NOTE, SCHEMA, "is no run of crowdwise fit")
+    return is_replaceable(folder, NOTE, SCHEMA, "is not a run of crowdwise fit")
 
 
 def _title(labels: PathLike, labels_as: Mapping[str, Any] | None = None, **_: Any) -> str:

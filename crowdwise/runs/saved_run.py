@@ -94,9 +94,9 @@ class SavedRun:
         """A file that went in; an error if it is not there, or is another one."""
         path = Path(noted["path"])
         if "sha256" not in noted or not path.is_file():
-            raise MissingDataError(f"{path}, which {self.path} was fitted to, is not there any more.")
+            raise MissingDataError(f"{path}, which {self.path} was fitted to, no longer exists.")
         if described(noted["what"], path) != noted:
-            raise DataError(f"{path} is not the file any more that {self.path} was fitted to: make the run again.")
+            raise DataError(f"{path} has changed since {self.path} was fitted: make the run again.")
         return path
 
     def model(self) -> Any:
@@ -108,7 +108,7 @@ class SavedRun:
         path = self.path / name
         if not path.is_file():
             again = self.note.get("command") or "crowdwise fit"
-            raise MissingDataError(f"{path} is not there any more: make the run again ({again}).")
+            raise MissingDataError(f"{path} no longer exists: make the run again ({again}).")
         return path
 
     def predict(
@@ -131,7 +131,7 @@ class SavedRun:
         ids : str or path, default=None
             File with the ids of the rows of a NumPy file.
         encoding : str, default=None
-            Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+            Such as "latin-1"; by default UTF-8, or UTF-16 if the file begins with its mark.
         info : callable, default=nothing
             Is given notes about the file.
 
@@ -181,7 +181,7 @@ class SavedRun:
             Whether to replace a file that is there.
         """
         if os.path.lexists(path) and not force:
-            raise OutputError(f"{os.fspath(path)} is there already. Choose another name, or replace it: --force.")
+            raise OutputError(f"{os.fspath(path)} already exists. Choose another name, or replace it: --force.")
         consensus = results_of(self.model()).consensus
         formats.write(consensus, path, format=format, tasks=tasks, question=question or self.note.get("question"))
 
@@ -209,7 +209,7 @@ def _read_note(folder: Path) -> dict[str, Any]:
     try:
         note = json.loads((folder / NOTE).read_bytes())
     except FileNotFoundError:
-        raise DataError(f"{folder} is no run of crowdwise fit: it has no {NOTE}.") from None
+        raise DataError(f"{folder} is not a run of crowdwise fit: it has no {NOTE}.") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{folder / NOTE} is damaged: {error}. Make the run again.") from error
     if not isinstance(note, dict) or not str(note.get("schema", "")).startswith("crowdwise.run/"):

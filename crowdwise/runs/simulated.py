@@ -30,7 +30,7 @@ class Simulation:
     annotators, experts, adversaries : int, default=10, 0 and 0
         Annotators who err where examples are hard, who are always right, and who are always wrong.
     clarity : float, default=5.0
-        The higher, the less noise.
+        Higher means less noise.
     missing : float, default=0.5
         Share of labels left out at random.
     seed : int, default=0
@@ -77,7 +77,7 @@ def write_simulation(out: PathLike, simulation: Simulation | None = None, *, for
     )
     n_examples = check_whole("examples", simulation.examples, low=2)
     if simulation.paper and n_classes != 2:
-        raise ValueError(f"the paper's examples are of two classes; got {n_classes}.")
+        raise ValueError(f"the paper's data have two classes; got {n_classes}.")
     centres = _PAPER_CENTRE * np.outer([-1, 1], np.ones(n_features)) if simulation.paper else n_classes
     spread = 1.0 if simulation.paper else _SPREAD
     with new_folder(out, may_replace=lambda old: force and holds_only(old, FILES)) as folder:

@@ -116,7 +116,7 @@ class Answers:
         """
         with self._lock:
             if not self._done.get(name_of(person)):
-                raise DataError(f"{person} has done nothing that could be undone.")
+                raise DataError(f"{person} has nothing to undo.")
             example = self.labels.examples[self._done[person][-1].example]
             self._do({"do": "undo", "person": person})
         return example.item() if isinstance(example, np.generic) else example

@@ -91,13 +91,13 @@ class Journal:
         if rest.count(_START) > 1 or any(_entry(line) for line in lines[len(self.entries) :]):
             raise DataError(
                 f"{self.path} is damaged in line {len(self.entries) + 1}, and others follow. Restore the file from a "
-                "copy, or remove all from that line on to go on without it."
+                "copy, or remove all from that line on to continue without it."
             )
         beside = self.path.with_name(f"{self.path.name}.cut-{kept}")
         write_file(beside, rest)
         os.ftruncate(self._file.fileno(), kept)
         warn(
-            f"{self.path} ended with a damaged line, as a crash leaves it. What is before it, "
+            f"{self.path} ended with a damaged line, as after a crash. What precedes it, "
             f"{count(len(self.entries), 'entry', 'entries')}, is kept; {beside.name} has the rest."
         )
 

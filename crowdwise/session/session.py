@@ -44,26 +44,26 @@ class Session(Answers):
     Parameters
     ----------
     labels : CrowdLabels or array-like, default=None
-        Labels that are there already.
+        Labels that exist already.
     X : array-like of shape (n_examples, n_features), default=None
         Features, for a model.
     model : estimator, default=None
-        A crowd model of features, not fitted; by default the consensus is of labels alone. The ridge classifiers
+        An unfitted crowd model of features; by default the consensus uses labels alone. The ridge classifiers
         follow at once. Others are fitted in the background: until they are done, `result` is the consensus of labels
         alone and `is_pending` is true. One that is fitted to these labels already is used until the first answer.
     texts : sequence or mapping from example to text, default=None
         What people are shown; also names the examples where neither labels nor X do.
     classes : sequence, default=None
-        All classes; needed unless labels are there.
+        All classes; needed without labels.
     experts : iterable of str, default=()
         People whose answers are known to be right.
     overlap : float, default=0.2
         The share of offered examples that others have answered: without shared examples nothing can be learned about
         people.
     journal : str or path, default=None
-        A file that keeps every answer; if it is there, the session goes on from it.
+        A file that stores every answer; if it exists, the session continues from it.
     random_state : int, default=0
-        Of random orders.
+        Seed of random orders.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Session(Answers):
         without : str, default=None
             An annotator who is left out.
         on_round : callable, default=None
-            Is given a `Round` after every round.
+            Called with a `Round` after every round.
 
         Returns
         -------

@@ -125,7 +125,7 @@ def _values(operation: Schema, query: Mapping[str, list[str]], content: bytes) -
 def _sent(answer: Any) -> Response:
     if isinstance(answer, Path):
         kind = _PICTURES.get(answer.suffix.lower())
-        return _problem(404, "this is no picture.") if kind is None else FileResponse(answer, media_type=kind)
+        return _problem(404, "this is not a picture.") if kind is None else FileResponse(answer, media_type=kind)
     if isinstance(answer, tuple):
         name, kind, content = answer
         return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})

@@ -39,7 +39,7 @@ def serve(
     folder : Path
         Keeps the token and the port, so that a page goes on after a restart.
     port : int, default=None
-        By default that of the last time, or any that is free.
+        By default the last one used, or any free one.
     browser : bool, default=True
         Whether to open a browser.
     announce : callable, default=print

@@ -98,7 +98,7 @@ class Source:
             if n_bytes > self.largest:
                 raise DataError(
                     f"{self.name}: a file of {self.size:,} bytes holds more than {self.largest:,} when it is "
-                    "decompressed, which no usual file does. Decompress it first if it is meant to be so."
+                    "decompressed, which is unusual. If this is intended, decompress it first."
                 )
             chunks.append(chunk)
         return b"".join(chunks)

@@ -181,7 +181,7 @@ def open_table(
     path : str, path or Source
         The file; "-" is standard input.
     encoding : str, default=None
-        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+        Such as "latin-1"; by default UTF-8, or UTF-16 if the file begins with its mark.
     delimiter : str, default=None
         One character, or "tab"; by default the one of comma, semicolon, tab and pipe that fits.
 

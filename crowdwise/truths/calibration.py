@@ -192,6 +192,6 @@ def _warn_if_one_class(codes: Codes, labels: CrowdLabels) -> None:
     if len(codes) >= _MANY_ANSWERS and labels.classes is not None and (codes == codes[0]).all():
         warn(
             f"all {len(codes):,} known answers are {shown(labels.classes[codes[0]])}: they do not show how annotators "
-            "answer where it is another class. If they were picked for their class, add some of other classes, or of "
-            "examples at random."
+            "answer on other classes. If they were picked for their class, add answers of other classes, or for "
+            "examples drawn at random."
         )

@@ -63,9 +63,9 @@ class Representativeness:
         if self.column and classes is not None:
             quantity = f"share of {shown(classes[self.column - 1])}"
         warn(
-            f"the known answers are of examples unlike the others: their {quantity} is {self.known:.2f}, and by the "
+            f"the examples with known answers differ from the others: their {quantity} is {self.known:.2f}, and by the "
             f"labels {self.others:.2f} on the others. They are used to compare annotators, but not to "
-            "calibrate the confidence of the other examples. For that, add answers to examples drawn at random: "
+            "calibrate the confidence of the other examples. For that, add answers for examples drawn at random: "
             "suggest_labels(..., at_random=True), or crowdwise next --at-random."
         )
 

@@ -178,7 +178,7 @@ def test_people_with_few_examples_are_left_out_with_a_note():
     assert found.tested.tolist() == [False, True, True, True]
     assert np.isnan(found.p_value[0])
     assert found.n_examples[0] == 20
-    with pytest.warns(CrowdWarning, match="the t-test is doubtful"):
+    with pytest.warns(CrowdWarning, match="too few for a reliable t-test"):
         found = alternative_annotator_test(labels, "model", min_examples=20)
     assert found.tested.all()
 

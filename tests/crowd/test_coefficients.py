@@ -395,7 +395,7 @@ def test_the_record_says_it_in_words_and_as_frames():
     )
     assert "Gwet's AC2" in text
     assert "Cohen's kappa of 3 pairs: median" in text
-    assert "the levels are taken in the order 'low' < 'mid' < 'high'" in text
+    assert "the levels are in the order 'low' < 'mid' < 'high'" in text
     frame = found.to_frame()
     assert list(frame) == ["measure", "value", "low", "high"]
     measures = (found.alpha, found.ac, found.fleiss, found.brennan_prediger, found.percent)
@@ -411,7 +411,7 @@ def test_an_interval_without_width_comes_with_what_it_does_not_say():
     assert (agreed.percent.low, agreed.percent.high) == (1, 1)
     # If 31.2 % of all examples were otherwise, eight that are not would come up once in twenty times: 0.688**8 is 0.05.
     assert "agree on 100% of the pairs of labels of every example" in repr(agreed)
-    assert "up to 31% of other examples may still be otherwise" in repr(agreed)
+    assert "up to 31% of other examples may still differ" in repr(agreed)
     assert "agree on 0% of the pairs" in repr(quick(CrowdLabels.from_matrix([[1, 2], [2, 1]])))
     assert "width" not in repr(quick(CrowdLabels.from_matrix([[1, 1], [2, 1]])))
 

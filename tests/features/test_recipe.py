@@ -46,14 +46,14 @@ def test_what_is_written_as_json_makes_the_same_numbers(parts):
 def test_a_column_that_may_hold_answers_is_left_out_and_told():
     recipe, notes = Recipe.learn({"size": ["1", "2"], "Truth": ["0", "1"]})
     assert [column.name for column in recipe.columns] == ["size"]
-    assert "'Truth' is left out, for it may hold answers" in notes[-1]
+    assert "'Truth' is left out because it may hold answers" in notes[-1]
 
 
 @pytest.mark.parametrize("name", ["__index_level_0__", "Unnamed: 0", "column 1"])
 def test_the_index_of_a_frame_that_was_written_beside_the_columns_is_left_out_and_told(name):
     recipe, notes = Recipe.learn({name: ["7", "0", "3"], "size": ["1", "2", "2"]})
     assert [column.name for column in recipe.columns] == ["size"]
-    assert f"column {name!r} is left out, for it numbers the rows (--columns to use it)" in notes
+    assert f"column {name!r} is left out because it numbers the rows (--columns to use it)" in notes
     for kept, wanted in ((["0.5", "1", "2"], None), (["1", "1", "2"], None), (["7", "0", "3"], [name])):
         assert Recipe.learn({name: kept}, columns=wanted)[0].columns[0].name == name
 

@@ -150,9 +150,9 @@ def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(save
         formats.read(saved("task,worker,label\n,ann,yes\n"))
     labels = formats.read(saved("task,worker,label\na,ann,yes\nb,,\n,bob,NA\n")).labels
     assert list(labels) == [("a", {"ann": "yes"})], "where there is no label, nothing is needed"
-    with pytest.raises(LabelError, match="there is no label in it"):
+    with pytest.raises(LabelError, match="it contains no labels"):
         formats.read(saved("task,worker,label\n"))
-    with pytest.raises(LabelError, match=r"no label in it.*\(taken for: table\)"):
+    with pytest.raises(LabelError, match=r"it contains no labels.*\(format: table\)"):
         formats.read(saved("task,worker,label\na,ann,\n"))
 
 
@@ -337,7 +337,7 @@ def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     assert "never given" not in " ".join(formats.read(path, missing=["-1", "NA"]).notes)
     assert formats.read(path, abstain=["-1"]).notes[-1] == "1 abstention (counted, not used as labels)"
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
-    assert found == "never given, though said to be no label: '-9', '?'"
+    assert found == "declared as no label, but never given: '-9', '?'"
     path = saved("task,worker,label\na,ann,Unsure\na,bob,tie\nb,bob,no\n")
     with pytest.warns(CrowdWarning, match="'Unsure' counts as a class"):
         found = formats.read(path, abstain=["unsure", "Unsure,tie"]).notes[-1]
@@ -362,7 +362,7 @@ def test_a_column_per_annotator_is_seen_by_the_values(saved, content):
     assert file.format == "wide table"
     assert file.labels.annotators.tolist() == ["ann", "bob", "cy"]
     assert file.labels.n_labels == 10
-    assert any("seen by their values" in note for note in file.notes)
+    assert any("recognised by their values" in note for note in file.notes)
 
 
 @pytest.mark.parametrize("header", ["id,prompt,output,gpt,llama", "qid,question,answer,gpt,llama"])

@@ -141,13 +141,13 @@ def test_label_studio_counts_the_newest_answer_of_every_annotator_and_leaves_out
         "cancelled answers (1)",
         "rejected answers (1)",
         "repeated annotations (1)",
-        "results that are no class or rating (spans, boxes, texts) (1)",
+        "results that are neither a class nor a rating (spans, boxes, texts) (1)",
         "answers about a part of an example (1)",
-        "predictions of which the file has only the id (1)",
+        "predictions with only an id in the file (1)",
         "earlier answers of the same annotator to the same example (1)",
     ):
         assert part in left_out
-    assert "the predictions of 'model:m0' are an annotator of their own." in file.notes
+    assert "the predictions of 'model:m0' count as a separate annotator." in file.notes
     assert any("started from a model's prediction" in note for note in file.notes)
     assert any("'Negative|Neutral'" in note for note in file.notes)
 
@@ -287,7 +287,7 @@ def test_doccano_without_annotators_or_with_spans_is_refused(saved, tmp_path):
     with pytest.raises(LabelError, match="holds spans"):
         formats.read(saved({**line, "label": [[0, 1, "x"]]}, "ann.jsonl"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="there is no file of"):
+    with pytest.raises(DataError, match="it contains no annotator"):
         formats.read(tmp_path / "empty")
     archive = (FILES / "doccano.zip").read_bytes()
     with pytest.raises(DataError, match="the archive is cut off"):
@@ -338,7 +338,7 @@ def test_mechanical_turk_takes_hits_with_the_same_input_for_one_example():
     }
     assert file.texts["3HIT3"] == 'A dull film, "sadly".'
     assert "left out: answers of rejected assignments (2)" in file.notes
-    assert any("with the input of another one" in note for note in file.notes)
+    assert any("with the same input as another" in note for note in file.notes)
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_a_format_that_is_not_known_or_does_not_fit_is_refused():
         formats.read(FILES / "mturk.csv", format="excel")
     with pytest.raises(DataError, match="is a table, and JSON"):
         formats.read(FILES / "mturk.csv", format="prodigy")
-    with pytest.raises(DataError, match="is no table of toloka"):
+    with pytest.raises(DataError, match="is not a table of toloka"):
         formats.read(FILES / "crowd_kit.csv", format="toloka")
 
 
@@ -478,7 +478,7 @@ def test_scorers_of_inspect_are_annotators_and_epochs_examples():
         "b": {"grader_a": "C"},
     }
     assert file.texts["b"] == "Question b?"
-    assert "every epoch is an example of its own: the model answered anew." in file.notes
+    assert "every epoch counts as a separate example, as the model answered again." in file.notes
     assert "left out: rows without a label (1 empty)" in file.notes
 
 

@@ -145,7 +145,7 @@ def test_a_file_is_converted_and_never_replaced_unasked(tmp_path):
     assert file.format == "Mechanical Turk"
     assert formats.read(target).labels == file.labels
     old = target.read_bytes()
-    with pytest.raises(OutputError, match=r"is there already.*--force"):
+    with pytest.raises(OutputError, match=r"already exists.*--force"):
         formats.convert(FILES / "toloka.tsv", target)
     assert target.read_bytes() == old
     formats.convert(FILES / "toloka.tsv", target, force=True)
@@ -166,7 +166,7 @@ def test_names_that_look_like_formulas_are_told(tmp_path):
     (tmp_path / "in.csv").write_text("task,worker,label\n=A1,@bob,-1\n")
     notes = formats.convert(tmp_path / "in.csv", tmp_path / "out.csv").notes
     assert rows_of(tmp_path / "out.csv")[1] == ["'=A1", "'@bob", "-1"]
-    assert 'formulas have an apostrophe before them: 2, such as "\'=A1"' in notes[-1]
+    assert 'formulas get an apostrophe: 2, such as "\'=A1"' in notes[-1]
 
 
 @pytest.mark.filterwarnings("ignore")  # of crowd-kit's own calls of pandas

@@ -44,7 +44,7 @@ def test_abstentions_are_no_labels_and_are_counted():
     assert labels.labels_per_example.tolist() == [2, 2, 0]
     assert labels.abstentions_per_example.tolist() == [1, 0, 2]
     assert labels.abstentions_per_annotator.tolist() == [0, 2, 1]
-    assert "abstentions: 3, which are no labels" in repr(labels)
+    assert "abstentions: 3 (not used as labels)" in repr(labels)
 
 
 def test_without_abstain_the_same_answers_are_classes_and_asked_about():

@@ -119,7 +119,11 @@ def test_one_class_in_several_spellings_is_noted(names, shown):
 @pytest.mark.parametrize(
     ("ids", "others", "words"),
     [
-        (["001", "002"], [1, 2, 3], "2 ids would match but for leading zeros, such as '001' and 1: write them alike"),
+        (
+            ["001", "002"],
+            [1, 2, 3],
+            "2 ids would match but for leading zeros, such as '001' and 1: write them the same way",
+        ),
         ([" 7", "8"], ["7", "9"], "1 id would match but for spaces at the ends, such as ' 7' and '7'"),
         ([" 001"], ["1"], "1 id would match but for leading zeros and spaces at the ends"),
         (["1"], [1], "1 id would match but for being text or a number, such as '1' and 1"),

@@ -240,7 +240,7 @@ def test_results_are_about_annotators_and_not_about_single_examples(tmp_path):
     assert len(model.annotators_frame()) == 7
     with pytest.raises(AttributeError, match="consensus_ is about single examples,"):
         model.consensus_  # noqa: B018
-    with pytest.raises(DataError, match="no single examples of blocks"):
+    with pytest.raises(DataError, match="examples of blocks are not kept"):
         model.consensus_frame()
     model.save(tmp_path / "model")
     loaded = crowdwise.load(tmp_path / "model")
@@ -253,7 +253,7 @@ def test_what_cannot_be_learnt_from_is_told():
     model = CrowdLogisticClassifier(l2=1.0)
     with pytest.raises(DataError, match="no blocks to learn from"):
         model.fit(read_blocks([]))
-    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+    with pytest.raises(ValueError, match="y cannot be given with blocks"):
         model.fit(read_blocks([(X, labels)]), labels)
     with pytest.raises(ValueError, match="Give them as the labels"):
         model.fit(read_blocks([(X, labels)]), truth=[0] * 60)

@@ -180,7 +180,7 @@ def test_a_page_of_ratings_works_too(opened):
     ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     page = opened(render_html(summarize(fit_quietly(CrowdRidgeRegressor(), X, ratings), ratings, X=X)))
     page.locator("#annotator-table [data-open]").first.click()
-    assert "Farthest from the consensus" in page.locator(".detail").inner_text()
+    assert "Furthest from the consensus" in page.locator(".detail").inner_text()
     page.locator("#order-table thead button", has_text="Consensus").click()
     values = [float(text) for text in shown_cells(page, "order-table", 3)]
     assert values == sorted(values, reverse=True)

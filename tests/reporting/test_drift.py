@@ -79,7 +79,7 @@ def test_times_are_read_from_a_table_and_compared_between_runs(crowd, form, tmp_
 def test_a_column_that_is_no_time_is_left_alone_unless_it_is_named(tmp_path):
     (tmp_path / "labels.csv").write_text("task,worker,label,date,spent\n1,a,x,soon,3s\n1,b,y,later,4s\n2,a,x,now,5s\n")
     assert read_inputs(tmp_path / "labels.csv").times is None
-    for column, words in (("spent", "is no time"), ("when", "has no column 'when'")):
+    for column, words in (("spent", "is not a time"), ("when", "has no column 'when'")):
         with pytest.raises(DataError, match=words):
             read_inputs(tmp_path / "labels.csv", time=column)
     (tmp_path / "wide.csv").write_text("task,a,b\n1,x,y\n2,y,y\n")

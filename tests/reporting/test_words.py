@@ -9,6 +9,7 @@ from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor,
 from crowdwise._text import count
 from crowdwise.labels._align import as_labels
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
+from crowdwise.reporting._svg import round_ticks
 from crowdwise.reporting.agreement import agreement_sentence, votes_sentence
 from crowdwise.reporting.consensus import truth_sentence
 from crowdwise.reporting.fit import decimal, percent, rounded, some_of
@@ -28,6 +29,35 @@ def test_percentages_are_never_rounded_to_all_or_nothing():
         "100%",
     ]
     assert percent(0.9999, 1) == "over 99.9%"
+
+
+def test_known_answers_of_the_fit_are_neither_confident_examples_nor_ties_that_it_breaks():
+    votes = [["a", "b"], ["a", "b"], ["a", "a"], ["b", "b"], ["a", "a"], ["b", "b"]]
+    summary = summarize(aggregate(votes, truth={0: "a", 2: "b"}), votes)
+    assert sum(summary["quality"]["by_confidence"]) == 4
+    assert "breaks 1 tie;" in " ".join(summary_lines(summary))
+    page = render_html(summary)
+    assert "None: apart from known answers, the consensus follows the majority" in page
+    assert "Not counted: 2 known answers." in page
+    assert "The consensus includes 2 known answers." in page
+    every = summarize(aggregate(votes, truth=["a", "b", "a", "b", "a", "b"]), votes)
+    assert "Examples by the confidence" not in render_html(every)
+    none = render_html(summarize(aggregate(votes), votes))
+    assert "Examples by the confidence" in none
+    assert "known answers are" not in none.lower()
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((-1.94, 1.94), ["−1", "0", "+1"]),
+        ((-93.0, 93.0), ["−50", "0", "+50"]),
+        ((7.31, 96.9), ["+20", "+40", "+60", "+80"]),
+        ((-0.02, 0.02), ["−0.02", "0", "+0.02"]),
+    ],
+)
+def test_axes_have_marks_at_round_numbers(ends, words):
+    assert list(round_ticks(*ends, "+").values()) == words
 
 
 def test_ties_are_told_only_where_there_are_any():
@@ -197,14 +227,14 @@ def test_one_annotator_is_compared_with_known_answers_and_not_with_itself():
     for lines in (calibrated, judged):
         assert "Next        have a second annotator" in lines
         assert "majority vote" not in lines
-        assert "common errors" not in lines
+        assert "would repeat its errors" not in lines
 
 
 @pytest.mark.parametrize(
     ("needed", "others", "words"),
     [
         (40, 100, " 40 more would narrow the interval to ±5 points."),
-        (400, 100, " All 100 others would narrow the interval to ±8 points."),
+        (400, 100, " Answers for all 100 others would give ±8 points."),
         (400, 0, ""),
         (0, 100, ""),
     ],
@@ -283,5 +313,5 @@ def test_two_annotators_are_compared_roughly_unless_answers_are_known():
     summary = summarize(aggregate(matrix), matrix)
     for row, accuracy in zip(summary["annotators"]["rows"], (0.9, 0.7), strict=True):
         row |= {"accuracy": accuracy, "accuracy_low": accuracy - 0.01, "accuracy_high": accuracy + 0.01}
-    assert "labels); a rough guess from two annotators" in "\n".join(summary_lines(summary))
+    assert "labels); a rough estimate" in "\n".join(summary_lines(summary))
     assert "best 0 (accuracy 9" in "\n".join(summary_lines(summarize(aggregate(matrix), matrix, truth=truth)))

@@ -204,7 +204,7 @@ def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):
     with pytest.raises(MissingDataError, match=r"there is no file .*absent\."):
         read_blocks(tmp_path / "absent", labels=["ann"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="empty is of no kind"):
+    with pytest.raises(DataError, match="empty is not a file type"):
         read_blocks(tmp_path / "empty", labels=["ann"])
     pytest.importorskip("pyarrow")
     (tmp_path / "there.csv").write_text("x,ann\n1,0\n")
@@ -274,7 +274,7 @@ def test_wrong_sources_are_refused(saved):
         read_blocks(X, y, example="id")
     with pytest.raises(TypeError, match="got int"):
         read_blocks(3)
-    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+    with pytest.raises(ValueError, match="y cannot be given with blocks"):
         CrowdRidgeClassifier().fit(read_blocks(X, y), y)
     with pytest.raises(ValueError, match="looks at the consensus"):
         CrowdRidgeClassifier(class_weight="balanced").fit(read_blocks(X, y))
@@ -434,7 +434,7 @@ def test_numbers_that_look_like_ids_are_not_taken_for_features_without_a_word(ta
     data, _, votes = table
     data = data.set_column(0, "Task_ID", [np.arange(64)])
     names = list(votes.columns)
-    with pytest.warns(CrowdWarning, match="the column 'Task_ID' is taken"):
+    with pytest.warns(CrowdWarning, match="the column 'Task_ID' is used"):
         read_blocks(data, labels=names)
     assert next(iter(read_blocks(data, labels=names, example="Task_ID"))).X.shape[1] == 3
     assert next(iter(read_blocks(data, labels=names, features=["Task_ID", "x0"]))).X.shape[1] == 2

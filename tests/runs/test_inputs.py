@@ -122,12 +122,12 @@ def test_texts_in_the_file_of_labels_are_those_of_the_column_that_was_named(tmp_
     (tmp_path / "labels.csv").write_text(f"task,worker,label,text,{column}\n{rows}")
     inputs = read_inputs(tmp_path / "labels.csv", features_as={"text": [column]})
     assert inputs.texts == ["good film", "bad film"]
-    with pytest.raises(DataError, match="'review' is looked for in"):
+    with pytest.raises(DataError, match="'review' needs a file of features"):
         read_inputs(tmp_path / "labels.csv", features_as={"text": ["review"]})
 
 
 def test_a_column_without_a_file_of_features_is_an_error(folder):
-    with pytest.raises(DataError, match="'text' is looked for in"):
+    with pytest.raises(DataError, match="'text' needs a file of features"):
         inputs_of(folder, features_as={"text": ["text"]})
 
 
@@ -141,7 +141,7 @@ def test_known_answers_are_in_the_terms_of_the_labels(folder):
     )
     (folder / "truth.csv").write_text("example,truth\n1,yes\n002,no\n")
     last = inputs_of(folder, truth=folder / "truth.csv").notes[-1]
-    assert last.startswith("1 id would match but for leading zeros, such as '002' and '2': write them alike")
+    assert last.startswith("1 id would match but for leading zeros, such as '002' and '2': write them the same way")
 
 
 def test_a_known_answer_that_is_the_number_of_a_class_is_that_class(tmp_path):
@@ -149,7 +149,7 @@ def test_a_known_answer_that_is_the_number_of_a_class_is_that_class(tmp_path):
     (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n2,5.0\n")
     assert read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv").truth == {1: 4, 2: 5}
     (tmp_path / "truth.csv").write_text("example,label\n1,4.5\n")
-    with pytest.raises(DataError, match=r"'4\.5' is none of the"):
+    with pytest.raises(DataError, match=r"'4\.5' is not among the"):
         read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
     (tmp_path / "labels.csv").write_text("id,annotator,label\n1,ann,4\n2,ann,none\n")  # texts, as a version is
     (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n")
@@ -178,8 +178,14 @@ def test_known_answers_are_preferred_to_labels_beside_them(folder):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("example,label\n1,YES\n", r"row 1 after the header: the label 'YES' is none .* spelt like 'yes'.*--strip"),
-        ("example,label\n1,maybe\n", r"truth\.csv, row 1 after the header: the label 'maybe' is none of .*'no', 'yes'"),
+        (
+            "example,label\n1,YES\n",
+            r"row 1 after the header: the label 'YES' is not among .* spelt like 'yes'.*--strip",
+        ),
+        (
+            "example,label\n1,maybe\n",
+            r"truth\.csv, row 1 after the header: the label 'maybe' is not among .*'no', 'yes'",
+        ),
         ("example,label\n1,yes\n1,no\n", "'1' has two different labels"),
         ("example,label\n7,yes\n", r"no answer for any of the examples; the first of them is '1'"),
         (

@@ -44,7 +44,7 @@ def test_a_folder_may_have_a_name_as_long_as_a_name_can_be(tmp_path, name):
 def test_an_empty_folder_is_filled_and_a_full_one_is_kept(tmp_path):
     (tmp_path / "run").mkdir()
     write(tmp_path / "run", "first", replace=False)
-    with pytest.raises(OutputError, match=r"run exists already.*--force"):
+    with pytest.raises(OutputError, match=r"run already exists.*--force"):
         write(tmp_path / "run", "second", replace=False)
     assert (tmp_path / "run" / "note.txt").read_text() == "first"
     write(tmp_path / "run", "third")
@@ -169,7 +169,7 @@ def test_folders_of_other_names_are_left_alone(tmp_path):
     assert names(tmp_path) == sorted(["run", *others])
     for other in others:
         assert (tmp_path / other / "note.txt").read_text() == other
-    with pytest.raises(OutputError, match=r"\.run\.partial is a name that"):
+    with pytest.raises(OutputError, match=r"\.run\.partial is a reserved name"):
         write(tmp_path / ".run.partial", "new")
 
 
@@ -199,12 +199,12 @@ def test_where_no_folder_can_be_made_it_is_told_before_the_work(tmp_path, monkey
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="is a file"):
         write(tmp_path / "file", "new")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="cannot be created"):
         write(tmp_path / "file" / "run", "new")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     for place in (".", "..", tmp_path):
-        with pytest.raises(OutputError, match="the folder that you are in"):
+        with pytest.raises(OutputError, match="is the current folder"):
             write(place, "new")
 
 

@@ -49,7 +49,7 @@ def test_every_question_has_a_run_and_the_index_leads_to_them(export, tmp_path):
 
 def test_a_folder_of_questions_is_replaced_only_if_asked_and_if_it_is_one(export, tmp_path):
     fit_questions(export, out=tmp_path / "runs")
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         fit_questions(export, out=tmp_path / "runs")
     fit_questions(export, out=tmp_path / "runs", force=True)
     (tmp_path / "runs" / "mine.txt").write_text("precious")

@@ -94,24 +94,24 @@ def test_a_run_of_labels_alone_has_no_predictions(crowd, tmp_path):
 
 def test_an_earlier_run_is_replaced_only_if_asked_and_only_if_nothing_else_is_in_it(crowd, tmp_path):
     shutil.copytree(crowd / "run", tmp_path / "run")
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         fit(crowd / "labels.csv", out=tmp_path / "run")
     (tmp_path / "run" / "mine.txt").write_text("precious")
-    with pytest.raises(OutputError, match="not replaced, for it holds"):
+    with pytest.raises(OutputError, match="not replaced because it also holds"):
         fit(crowd / "labels.csv", out=tmp_path / "run", force=True)
     (tmp_path / "run" / "mine.txt").unlink()
     fit(crowd / "labels.csv", out=tmp_path / "run", force=True)
     assert "features.json" not in [path.name for path in (tmp_path / "run").iterdir()]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("precious")
-    with pytest.raises(OutputError, match="no run of crowdwise fit"):
+    with pytest.raises(OutputError, match="not a run of crowdwise fit"):
         fit(crowd / "labels.csv", out=tmp_path / "other", force=True)
 
 
 @pytest.mark.parametrize(
     ("note", "words"),
     [
-        (None, r"no run of crowdwise fit: it has no run\.json"),
+        (None, r"not a run of crowdwise fit: it has no run\.json"),
         ("{", r"run\.json is damaged"),
         ("[]", "not the note of a run"),
         (

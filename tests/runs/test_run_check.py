@@ -39,7 +39,7 @@ def test_everything_is_said_on_one_screen(tmp_path):
         ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
         (
             [["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]],
-            "rarely given, perhaps a slip or no answer at all: n/a (1 time)",
+            "rare labels, perhaps typos or missing answers: n/a (1 time)",
         ),
     ],
 )
@@ -87,7 +87,7 @@ def test_classes_are_told_from_their_shares():
 @pytest.mark.filterwarnings("ignore:.*differ only in spaces")
 def test_classes_that_are_spelt_alike_are_something_to_look_at():
     found = check(Inputs(CrowdLabels.from_matrix([["yes", "Yes"], ["no", "no"], ["yes", " yes"]])))
-    assert "spelt alike, but different classes: ' yes', 'Yes', 'yes'" in found.problems
+    assert "different classes with nearly the same spelling: ' yes', 'Yes', 'yes'" in found.problems
 
 
 def test_an_alpha_below_zero_is_less_than_chance():

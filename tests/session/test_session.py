@@ -205,7 +205,7 @@ def test_undo_gives_back_what_was_there() -> None:
     assert talk.labels.to_matrix().tolist() == before
     talk.undo("ann")
     assert talk.labels.n_labels == 0
-    with pytest.raises(DataError, match="ann has done nothing"):
+    with pytest.raises(DataError, match="ann has nothing to undo"):
         talk.undo("ann")
 
 

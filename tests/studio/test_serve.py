@@ -192,10 +192,10 @@ def test_a_run_is_opened_with_its_features_names_and_answers(tmp_path: Path, mon
         assert studio.session.people == ["ann"]
         assert folder == Path("run")
     Path("features.csv").write_text(f"id,size,age,height,width\n{rows}\n")
-    with pytest.raises(DataError, match="is not the file any more"):
+    with pytest.raises(DataError, match="has changed since"):
         of_run("run")
     Path("features.csv").unlink()
-    with pytest.raises(MissingDataError, match="is not there any more"):
+    with pytest.raises(MissingDataError, match="no longer exists"):
         of_run("run")
 
 

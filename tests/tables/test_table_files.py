@@ -231,7 +231,7 @@ def test_a_small_file_that_swells_is_refused_before_it_fills_the_memory(saved, s
     with pytest.raises(DataError, match="a line of more than"):
         open_table(bomb)
     set_constants("crowdwise.tables._source", _LARGE=2**20)
-    with pytest.raises(DataError, match="which no usual file does"):
+    with pytest.raises(DataError, match="which is unusual"):
         Source(str(bomb)).read()
 
 

@@ -123,7 +123,7 @@ def easy_and_hard(seed=3):
 def test_answers_to_hard_examples_only_do_not_calibrate_the_others():
     matrix, truth = easy_and_hard()
     known = dict(zip(range(200, 250), truth[200:250].tolist(), strict=True))
-    with pytest.warns(CrowdWarning, match="the known answers are of"):
+    with pytest.warns(CrowdWarning, match="the examples with known answers differ"):
         found = aggregate(matrix, truth=known)
     assert found.label[200:250].tolist() == truth[200:250].tolist()
     assert (found.label == truth)[:200].mean() > 0.9

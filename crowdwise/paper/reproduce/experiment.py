@@ -39,7 +39,7 @@ class Options:
     data_home : str, path or None, default=None
         The data directory.
     data : Path or None, default=None
-        Of protocol: a LIBSVM or CSV file with features and the true classes.
+        For protocol: a LIBSVM or CSV file with features and the true classes.
     truth : str or None, default=None
         The column of a CSV file with the true classes; None means the one named for it.
     clarities : tuple of float or None, default=None

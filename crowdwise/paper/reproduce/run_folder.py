@@ -96,7 +96,7 @@ def _prepare(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"the directory {path} cannot be made: {error.strerror or error}.") from error
+        raise OutputError(f"the directory {path} cannot be created: {error.strerror or error}.") from error
     if not os.access(path, os.W_OK | os.X_OK):
         raise OutputError(f"the directory {path} cannot be written to; choose another one for the results.")
 

@@ -61,7 +61,7 @@ def run_trials(log: RowLog, keys: Sequence[Key], work: Work, *, jobs: int, title
     except BrokenProcessPool as error:
         raise WorkerError(
             f"a worker process of {title} was ended from outside, most likely because memory ran out. What is finished "
-            f"is kept in {log.path}: start again to go on, with fewer jobs than {n_jobs}."
+            f"is kept in {log.path}: start again to continue, with fewer jobs than {n_jobs}."
         ) from error
     log.finish()
 

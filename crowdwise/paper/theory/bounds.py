@@ -74,7 +74,9 @@ def count_regions(margin: float, radius: float = 1.0) -> int:
     """
     quotient = _positive(radius, "radius") / _positive(margin, "margin")
     if not math.isfinite(quotient):
-        raise BoundError(f"margin {margin!r} is too small beside radius {radius!r}: the number of regions overflows.")
+        raise BoundError(
+            f"margin {margin!r} is too small compared with radius {radius!r}: the number of regions overflows."
+        )
     nearest = round(quotient)
     whole = nearest if math.isclose(quotient, nearest, rel_tol=_WHOLE) else math.ceil(quotient)
     return max(1, whole - 1)

@@ -74,7 +74,7 @@ class EasyFirstPerceptron(CrowdMixin, ClassifierMixin, BaseEstimator):
     random_state : int, Generator or None, default=None
         Seed of the random order, and of the radii tried for ``order="margin"`` with more than 1,000 examples.
     verbose : int, default=0
-        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+        0 prints nothing, 1 one line at the end, 2 also one line per round, on standard error.
 
     Attributes
     ----------

@@ -101,12 +101,12 @@
   const detail = (found) => {
     const parts = [];
     if (found.confusion) parts.push(confusion(found.confusion, data.classes));
-    if (found.mixed_up) parts.push(listOf("Mixes up most", found.mixed_up.map((one) => `${one.truth} labelled ${one.said}: ${Math.round(100 * one.share)}%`)));
+    if (found.mixed_up) parts.push(listOf("Most frequent confusions", found.mixed_up.map((one) => `${one.truth} labelled ${one.said}: ${Math.round(100 * one.share)}%`)));
     const alone = found.alone;
     if (alone && alone.total) {
-      const title = data.classes ? `Stands alone on ${alone.total.toLocaleString("en")}` : "Farthest from the consensus";
+      const title = data.classes ? `The only one to give this label: ${alone.total.toLocaleString("en")} ${alone.total === 1 ? "example" : "examples"}` : "Furthest from the consensus";
       parts.push(listOf(title, alone.rows.map((one) => `${one.example}: labelled ${one.said}, consensus ${one.label}${one.text ? `. ${one.text}` : ""}`)));
-    } else if (data.classes) parts.push(make("p", "note", "Never stands alone on an example of three labels or more."));
+    } else if (data.classes) parts.push(make("p", "note", "No label that only this annotator gave (on examples with three or more labels)."));
     return make("div", "detail", ...parts);
   };
 

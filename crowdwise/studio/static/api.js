@@ -54,7 +54,7 @@ async function ask(method, address, body, signal) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     setLost(true);
-    throw new Problem(0, "The studio does not answer.");
+    throw new Problem(0, "The studio is not responding.");
   }
   if (isTemporary(response.status)) throw new Problem(response.status, "The studio is starting.");
   setLost(false);
@@ -73,7 +73,7 @@ const pause = (seconds, signal) =>
     const timer = setTimeout(done, 1000 * seconds);
     signal?.addEventListener("abort", () => {
       clearTimeout(timer);
-      stop(new DOMException("Not wanted any more", "AbortError"));
+      stop(new DOMException("No longer needed", "AbortError"));
     });
   });
 

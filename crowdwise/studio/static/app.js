@@ -60,7 +60,7 @@ function Frame({ start, version, now, isLost, address, go }) {
       <${Status} isLost=${isLost} now=${now} />
     </div></header>
     <main id="main" tabindex="-1" ref=${main}>
-      ${isLost && html`<p class="banner" role="alert">The studio does not answer. Everything acknowledged is saved; the page goes on by itself when the studio runs again.</p>`}
+      ${isLost && html`<p class="banner" role="alert">The studio is not responding. Everything acknowledged is saved; the page goes on by itself when the studio runs again.</p>`}
       <${Seat} />
     </main>
     ${keys && html`<${Keys} close=${() => setKeys(false)} />`}
@@ -68,7 +68,7 @@ function Frame({ start, version, now, isLost, address, go }) {
 }
 
 function Missing() {
-  return html`<h1>There is no such page</h1><p><${Link} view="start">To the first page</${Link}></p>`;
+  return html`<h1>Page not found</h1><p><${Link} view="start">Go to the first page</${Link}></p>`;
 }
 
 function App() {
@@ -79,13 +79,13 @@ function App() {
   const state = useData("start.json", {}, version);
   if (state.problem?.status === 401) return html`<${NoToken} />`;
   if (state.problem && !state.data) return html`<main><p class="banner" role="alert">${state.problem.message}</p></main>`;
-  if (!state.data) return html`<main><p class="note" role="status">${isLost ? "The studio does not answer yet" : state.words ? `Fitting: ${state.words}` : "Loading"}</p></main>`;
+  if (!state.data) return html`<main><p class="note" role="status">${isLost ? "The studio is not responding yet" : state.words ? `Fitting: ${state.words}` : "Loading"}</p></main>`;
   return html`<${Frame} start=${state.data} ...${{ version, now, isLost, address, go }} />`;
 }
 
 function NoToken() {
   return html`<main><h1>This tab has no key</h1>
-    <p class="lead">Open the address that crowdwise studio printed in the terminal: it ends in #token= and a key that belongs to this run.</p></main>`;
+    <p class="lead">Open the address that crowdwise studio printed in the terminal: it ends in #token= and a key for this session.</p></main>`;
 }
 
 const { token, hash } = takeToken(location.hash);

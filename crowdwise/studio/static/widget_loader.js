@@ -34,7 +34,7 @@ export function asker(model) {
     new Promise((done, stop) => {
       const id = ++last;
       waiting.set(id, done);
-      signal?.addEventListener("abort", () => stop(new DOMException("Not wanted any more", "AbortError")));
+      signal?.addEventListener("abort", () => stop(new DOMException("No longer needed", "AbortError")));
       model.send({ id, method, address, body: body === undefined ? null : JSON.stringify(body) });
     });
 }

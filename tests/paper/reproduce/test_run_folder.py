@@ -100,7 +100,7 @@ def test_rows_of_unknown_origin_are_not_taken_over(tmp_path):
 
 def test_a_file_in_the_place_of_the_directory_is_an_output_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be made"), open_run(tmp_path / "file", "toy", {}, {}):
+    with pytest.raises(OutputError, match="cannot be created"), open_run(tmp_path / "file", "toy", {}, {}):
         pass
 
 

@@ -314,7 +314,7 @@ def test_the_two_steps_of_the_repaired_proof(rows, estimates):
             lambda: noisy_bound(0.1, 1.0, overestimation=1.5),
             "overestimation must be a finite number > 0 and <= 1",
         ),
-        (lambda: count_regions(5e-324), "too small beside radius"),
+        (lambda: count_regions(5e-324), "too small compared with radius"),
         (lambda: regions([0.2, -0.1], 1.0), "example 1 has -0.1"),
         (lambda: regions([], 1.0), "one per example"),
     ],

@@ -262,7 +262,7 @@ def test_features_that_are_not_finite_are_reported_with_their_place(noisy, bad):
 @pytest.mark.parametrize("order", ["disagreement", "margin"])
 def test_labels_that_make_no_example_easier_are_noted(noisy, order):
     X, truth, _ = noisy
-    with pytest.warns(CrowdWarning, match="there is one annotator: disagreement") as noted:
+    with pytest.warns(CrowdWarning, match="there is one annotator, so there is no disagreement") as noted:
         EasyFirstPerceptron(order).fit(X, truth)
     assert noted[0].filename == __file__
     apart = np.full((300, 2), None, dtype=object)

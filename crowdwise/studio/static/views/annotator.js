@@ -24,7 +24,7 @@ function OverTime({ parts }) {
 }
 
 function Matrix({ row, classes }) {
-  if (row.confusion) return html`<${Confusion} matrix=${row.confusion} classes=${classes} caption="Rows: consensus. Columns: what this annotator answers there." />`;
+  if (row.confusion) return html`<${Confusion} matrix=${row.confusion} classes=${classes} caption="Rows: consensus. Columns: this annotator’s answers." />`;
   if (!row.mixed_up?.length) return html`<p class="note">Too few labels for a confusion matrix.</p>`;
   return html`<ul>${row.mixed_up.map((one, k) => html`<li key=${k}><bdi>${one.truth}</bdi> answered as <bdi>${one.said}</bdi>: ${percent(one.share, 0)}</li>`)}</ul>`;
 }
@@ -37,7 +37,7 @@ export function Annotator({ move, kept }) {
   const state = useData("annotator.json", name && !isOut ? { ...positionOf(params), name } : null, version);
   const back = html`<p class="back"><${Link} view="annotators" params=${kept}>All annotators</${Link}></p>`;
   if (isOut) return html`${back}<${Panel} id="annotator" title=${html`<bdi>${name}</bdi>`}><p>Left out: every panel shows the fit without this annotator.</p>
-    <p class="tools"><button class="button" onClick=${() => move({ without: null })}>Take this annotator in again</button></p></${Panel}>`;
+    <p class="tools"><button class="button" onClick=${() => move({ without: null })}>Include this annotator again</button></p></${Panel}>`;
   return html`${back}<${Waiting} state=${state}>${({ annotator: row, classes, over_time }) => html`<div class="stack">
     <${Panel} id="annotator" title=${html`<bdi>${row.annotator}</bdi>`} note=${plural(row.labels, "label")} busy=${state.isLoading}>
       <div class="tools"><${Flags} flags=${row.flags} />

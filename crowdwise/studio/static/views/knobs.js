@@ -51,7 +51,7 @@ function Penalty({ origin, live, move }) {
 /** What is different from the last position. */
 function Moved({ moves, params }) {
   const { data, isLoading, words } = moves;
-  if (!data) return html`<p class="note" role="status">${words || (isLoading ? "Comparing with the last position" : "Move a slider: what changes is counted here.")}</p>`;
+  if (!data) return html`<p class="note" role="status">${words || (isLoading ? "Comparing with the last position" : "Move a slider to see what changes.")}</p>`;
   const { flipped, reranked } = data;
   const list = { ...params, order: "flipped" };
   return html`<p class="stat" role="status"><b>${count(flipped.total)}</b>${flipped.total === 1 ? "answer" : "answers"} flipped
@@ -70,7 +70,7 @@ export function Knobs({ curve, live, move, refit, moves, params, words, reset })
     <div class="knob-side">
       ${start.has.l2 && live.l2 > 0 && html`<${Penalty} origin=${origin || 1} live=${live} move=${move} />`}
       ${refit && html`<p class="stat"><b>${count(Math.round(refit.effective))}</b>effective examples of ${count(refit.examples)} (${percent(refit.effective / refit.examples, 0)})</p>`}
-      ${live.without && html`<p><span class="chip">without <bdi>${live.without}</bdi><button aria-label=${`Take ${live.without} in again`} onClick=${() => move({ without: null })}>take in</button></span></p>`}
+      ${live.without && html`<p><span class="chip">without <bdi>${live.without}</bdi><button aria-label=${`Include ${live.without} again`} onClick=${() => move({ without: null })}>include again</button></span></p>`}
       <p class="note" role="status">${words || start.recomputed}</p>
       ${moved && html`<p><button class="button" onClick=${reset}>Back to the session's settings</button></p>`}
     </div>

@@ -54,7 +54,7 @@ function SignIn({ people, go, params }) {
     if (name.trim()) go("label", { ...params, person: name.trim() });
   };
   return html`<h1>Label</h1><form class="panel sign-in" onSubmit=${begin}>
-    <label for="person">Your name: answers are kept by it, and your accuracy is estimated for it.</label>
+    <label for="person">Your name: your answers and estimated accuracy are stored under it.</label>
     <input id="person" type="text" autocomplete="name" maxlength="200" value=${name} onInput=${(event) => set(event.target.value)} />
     <p><button class="button strong" disabled=${!name.trim()}>Begin</button></p>
     ${people.length > 0 && html`<p class="note">Go on as ${people.slice(0, 6).map((one, k) => html`<span key=${one}>${k ? ", " : ""}<button type="button" class="link" onClick=${() => go("label", { ...params, person: one })}><bdi>${one}</bdi></button></span>`)}</p>`}
@@ -75,7 +75,7 @@ function Ask({ state, act, answer, problem, note, isFeedback }) {
   const { next, classes } = state;
   const what = useRef(null);
   useEffect(() => { if (document.activeElement === document.body || document.activeElement?.closest(".ask")) what.current?.focus({ preventScroll: true }); }, [next?.row]);
-  if (!next) return html`<section class="panel ask"><h2>Nothing left</h2><p>Everything that this rule offers has been answered or skipped. Another rule may offer more.</p><${Feedback} note=${note} classes=${classes} isShown=${isFeedback} />
+  if (!next) return html`<section class="panel ask"><h2>Nothing left</h2><p>You have answered or skipped everything under this rule. Another rule may offer more.</p><${Feedback} note=${note} classes=${classes} isShown=${isFeedback} />
     <div class="side-answers"><button class="button" onClick=${() => act("undo.json", {}, { text: "Undone" })}>Undo <kbd>Backspace</kbd></button></div></section>`;
   return html`<section class="panel ask" aria-label="Example">
     <p class="note">Example <bdi>${next.example}</bdi></p>
@@ -129,7 +129,7 @@ function Settings({ rule, check, isFeedback, set, start }) {
   const rules = RULES.filter(([id]) => (id !== "classifier" || start.has.features) && (id !== "check" || start.has.truth));
   return html`<div class="tools"><label class="field">Order <select value=${rule} onChange=${(event) => set({ rule: event.target.value })}>${rules.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
     ${start.has.truth && html`<label class="field">Known answers mixed in <select value=${String(check)} onChange=${(event) => set({ check: event.target.value })}><option value="0">none</option><option value="0.1">1 in 10</option><option value="0.2">1 in 5</option><option value="0.5">1 in 2</option></select></label>
-    <label class="field"><input type="checkbox" checked=${isFeedback} onChange=${(event) => set({ feedback: event.target.checked ? "1" : undefined })} /> show if checked answers are correct</label>`}</div>`;
+    <label class="field"><input type="checkbox" checked=${isFeedback} onChange=${(event) => set({ feedback: event.target.checked ? "1" : undefined })} /> tell people whether checked answers are correct</label>`}</div>`;
 }
 
 function Seat({ person, params, start, go }) {

@@ -1,4 +1,4 @@
-// Model: what was learned, how good it is beside the consensus, mistakes beside the bound, and what was decided and why.
+// Model: what was learned, how good it is beside the consensus, mistakes beside the bound, and automatic decisions with their reasons.
 import { html } from "../html.js";
 import { Reliability } from "../charts/reliability.js";
 import { Bar, Interval } from "../charts/small.js";
@@ -25,7 +25,7 @@ function Settings({ name, settings }) {
 const shown = (value) => (typeof value === "number" ? number(value) : typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
 
 function Choices({ choices }) {
-  if (!choices.length) return html`<p class="note">Nothing had to be decided.</p>`;
+  if (!choices.length) return html`<p class="note">No automatic decisions.</p>`;
   return html`<ul class="decisions">${choices.map((one) => html`<li key=${one.name}><b>${one.name}: ${shown(one.chosen)}</b>
     ${one.limit !== null && one.score !== null && html`<small>score ${number(one.score)}, limit ${number(one.limit)}</small>`}<br /><span class="muted">${one.reason}</span></li>`)}</ul>`;
 }
@@ -33,14 +33,14 @@ function Choices({ choices }) {
 /** Classifier beside consensus beside majority, as far as each was measured. */
 function Quality({ classifier, check }) {
   const known = check && { value: check.accuracy, low: check.low, high: check.high };
-  if (!classifier && !check) return html`<p class="note">Nothing is known yet about how good the consensus is: it takes known answers, from --truth or from an expert in Label.</p>`;
+  if (!classifier && !check) return html`<p class="note">Accuracy cannot be measured yet: it needs known answers, from --truth or from an expert in Label.</p>`;
   return html`<table><tbody>
     <${Share} name="Consensus, on known answers" part=${known} />
     ${check?.majority !== undefined && html`<${Share} name="Majority vote, on known answers" part=${{ value: check.majority, low: null, high: null }} />`}
     <${Share} name="Classifier, on known answers" part=${classifier?.truth} />
     <${Share} name="Classifier, against the consensus" part=${classifier?.consensus} />
   </tbody></table>
-  <p class="note">${check ? `${plural(check.n, "known answer")}, each held out. ${confidenceWords(check)}` : ""} ${classifier ? "The classifier is judged on examples that it has not seen." : ""}</p>`;
+  <p class="note">${check ? `${plural(check.n, "known answer")}, each held out. ${confidenceWords(check)}` : ""} ${classifier ? "The classifier is evaluated on examples that it has not seen." : ""}</p>`;
 }
 
 /** Whether stated confidence is what known answers bear out. */
@@ -57,7 +57,7 @@ function Theory({ theory }) {
   const words = theory.regions.map((region) => `${region.mistakes} in part ${region.region}`).join(", ");
   return html`<p>${theory.words}</p>
     <dl class="facts"><div><dt>mistakes</dt><dd>${count(theory.mistakes)}</dd></div><div><dt>bound of Theorem ${theory.theorem ?? 2}</dt><dd>${theory.bound === null ? "none" : count(Math.round(theory.bound))}</dd></div>
-      ${theory.novikoff !== undefined && theory.novikoff !== null && html`<div><dt>bound of Novikoff, in any order</dt><dd>${count(Math.round(theory.novikoff))}</dd></div>`}</dl>
+      ${theory.novikoff !== undefined && theory.novikoff !== null && html`<div><dt>Novikoff’s bound, for any order</dt><dd>${count(Math.round(theory.novikoff))}</dd></div>`}</dl>
     <div class="regions" role="img" aria-label=${`Mistakes, from easy to hard examples: ${words}`}>${theory.regions.map((region) => html`<div key=${region.region} title=${`${region.mistakes} mistakes`} style=${{ height: `${(100 * region.mistakes) / most}%` }}></div>`)}</div>
     <p class="regions-ends"><span>easy examples</span><span>mistakes per region, at most ${count(most)}</span><span>hard examples</span></p>`;
 }
@@ -69,12 +69,12 @@ export function Model() {
   return html`<h1 class="quiet">Model</h1><${Waiting} state=${state}>${(data) => html`<div class="stack">
     <div class="grid two">
       <${Panel} id="quality" title="Accuracy" busy=${state.isLoading}><${Quality} classifier=${data.classifier} check=${data.truth_check} /></${Panel}>
-      ${data.reliability ? html`<${Panel} id="reliability" title="Reliability" note="on the diagonal, confidence is right"><${Reliability} bins=${data.reliability} /></${Panel}>`
-        : html`<${Panel} id="choices" title="Decisions of the fit"><${Choices} choices=${data.choices} /></${Panel}>`}
+      ${data.reliability ? html`<${Panel} id="reliability" title="Reliability" note="on the diagonal, confidence equals accuracy"><${Reliability} bins=${data.reliability} /></${Panel}>`
+        : html`<${Panel} id="choices" title="Automatic decisions"><${Choices} choices=${data.choices} /></${Panel}>`}
     </div>
-    ${data.theory && html`<${Panel} id="theory" title="Mistakes beside the bound"><${Theory} theory=${data.theory} /></${Panel}>`}
-    ${data.coefficients.length > 0 && html`<${Panel} id="coefficients" title="What counts" note=${`${plural(data.coefficients[0].total, "coefficient")}${data.coefficients.length === 1 ? `; blue speaks for ${data.coefficients[0].of}` : ""}`}><${Coefficients} parts=${data.coefficients} /></${Panel}>`}
-    ${data.reliability && html`<${Panel} id="choices" title="Decisions of the fit"><${Choices} choices=${data.choices} /></${Panel}>`}
+    ${data.theory && html`<${Panel} id="theory" title="Mistakes and their bound"><${Theory} theory=${data.theory} /></${Panel}>`}
+    ${data.coefficients.length > 0 && html`<${Panel} id="coefficients" title="Most important features" note=${`${plural(data.coefficients[0].total, "coefficient")}${data.coefficients.length === 1 ? `; blue favours ${data.coefficients[0].of}` : ""}`}><${Coefficients} parts=${data.coefficients} /></${Panel}>`}
+    ${data.reliability && html`<${Panel} id="choices" title="Automatic decisions"><${Choices} choices=${data.choices} /></${Panel}>`}
     <${Panel} id="settings" title="Settings"><${Settings} name=${data.name} settings=${data.settings} /></${Panel}>
   </div>`}</${Waiting}>`;
 }

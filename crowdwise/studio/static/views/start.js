@@ -13,15 +13,15 @@ export function Start() {
     <h1><bdi>${start.title}</bdi></h1>
     <p class="note">${plural(size.examples, "example")}, ${plural(size.annotators, "annotator")}, ${plural(size.labels, "label")}</p>
     <div class="lead">
-      ${headline.length === 0 && html`<p>No labels yet. ${plural(size.examples, "example")} in ${plural(start.classes.length, "class", "classes")} can be labelled; the consensus follows every answer.</p>`}
+      ${headline.length === 0 && html`<p>No labels yet. ${plural(size.examples, "example")} in ${plural(start.classes.length, "class", "classes")} can be labelled; the consensus is updated after every answer.</p>`}
       ${headline.map((sentence, k) => html`<p key=${k} class=${k === last ? "act" : ""}>${sentence}</p>`)}
     </div>
     ${numbers.length > 0 && html`<dl class="numbers">${numbers.map((one) => html`<div key=${one.name} class=${one.act ? "act" : ""}>
       <dt>${one.name}<br /><span class="note">${one.note}</span></dt><dd class="figure">${one.value}</dd></div>`)}</dl>`}
-    <nav class="grid three doors" aria-label="Where to go on">
+    <nav class="grid three doors" aria-label="Next steps">
       <${Link} class="door" view="explore"><b>Explore</b><span>Change how much contested examples count, and see which answers flip and which annotators move.</span></${Link}>
-      <${Link} class="door" view="label"><b>Label</b><span>Answer the examples whose labels are worth most; the consensus follows every answer.</span></${Link}>
-      <${Link} class="door" view="model"><b>Model</b><span>What was learned, how good it is${start.has.truth ? " on known answers" : ""}, and what was decided and why.</span></${Link}>
+      <${Link} class="door" view="label"><b>Label</b><span>Answer the most informative examples; the consensus is updated after every answer.</span></${Link}>
+      <${Link} class="door" view="model"><b>Model</b><span>What was learned, its accuracy${start.has.truth ? " on known answers" : ""}, and automatic decisions with their reasons.</span></${Link}>
     </nav>
     ${start.people.length > 0 && html`<p class="note doors">Answered here: ${start.people.slice(0, 8).map((name, k) => html`<span key=${name}>${k ? ", " : ""}<${Link} view="label" params=${{ person: name }}><bdi>${name}</bdi></${Link}></span>`)}${start.people.length > 8 ? ` and ${count(start.people.length - 8)} more` : ""}</p>`}
   </div>`;
