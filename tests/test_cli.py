@@ -385,10 +385,14 @@ def test_interrupted_it_keeps_what_is_finished_exits_130_and_goes_on(tmp_path):
 
 
 def test_imports_are_not_searched_for_garbage_and_what_follows_is():
-    with _starting():
-        assert not gc.isenabled()
-        started()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process of tests may have another
+    try:
+        with _starting():
+            assert not gc.isenabled()
+            started()
+            assert gc.isenabled()
+        with _starting():
+            pass
         assert gc.isenabled()
-    with _starting():
-        pass
-    assert gc.isenabled()
+    finally:
+        signal.signal(signal.SIGINT, before)
