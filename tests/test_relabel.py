@@ -147,7 +147,7 @@ def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
         suggest_labels(labels, found)
     with pytest.raises(TypeError, match=r"got str\.$"):
         suggest_labels("model", labels)
-    with pytest.raises(TypeError, match="EasyFirstPerceptron finds no consensus"):
+    with pytest.raises(TypeError, match="EasyFirstPerceptron does not estimate"):
         suggest_labels(EasyFirstPerceptron().fit(X, labels), labels)
     with pytest.raises(ValueError, match="n must be"):
         suggest_labels(found, labels, n=0)

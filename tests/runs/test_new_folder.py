@@ -150,7 +150,7 @@ def test_a_folder_put_in_place_by_hand_after_a_kill_between_the_renames_stays(tm
     for name in (".run.old", ".run.partial", "run"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "note.txt").write_text(name)
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         write(tmp_path / "run", "new", replace=False)
     assert (tmp_path / "run" / "note.txt").read_text() == "run"
     assert names(tmp_path) == ["run"]
