@@ -384,15 +384,12 @@ def test_interrupted_it_keeps_what_is_finished_exits_130_and_goes_on(tmp_path):
     assert rows.read_text().splitlines()[1:5] == kept
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 def test_imports_are_not_searched_for_garbage_and_what_follows_is():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process of tests may have another
-    try:
-        with _starting():
-            assert not gc.isenabled()
-            started()
-            assert gc.isenabled()
-        with _starting():
-            pass
+    with _starting():
+        assert not gc.isenabled()
+        started()
         assert gc.isenabled()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with _starting():
+        pass
+    assert gc.isenabled()

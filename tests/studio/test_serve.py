@@ -89,6 +89,7 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged() -> None:
     assert int(re.search(r"(\d+) answers", done.stdout)[1]) > 10
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 def test_the_process_listens_on_loopback_alone_and_keeps_its_token_private(tmp_path: Path) -> None:
     server = Server(tmp_path, write_labels(tmp_path))
     try:
