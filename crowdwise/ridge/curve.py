@@ -19,7 +19,7 @@ from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_ou
 from crowdwise.training_set import effective_examples
 
 # From equal weights to weights that leave little more than the unanimous examples.
-STEEPNESSES = tuple(round(k**2 / 18, 1) for k in range(20))
+STEEPNESSES = tuple(round(20 * (k / 19) ** 2, 1) for k in range(20))
 
 # Its name, what it is, whether higher is better, and a value for every steepness.
 Criterion = tuple[str, str, bool, Floats]

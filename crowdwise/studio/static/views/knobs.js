@@ -10,7 +10,7 @@ import { Link } from "./common.js";
 const STEPS = 100;
 const DECADES = 4;
 // The slider works before the curve is there, which brings its own positions.
-const GRID = Array.from({ length: 20 }, (_, k) => Math.round((k * k) / 1.8) / 10);
+const GRID = Array.from({ length: 20 }, (_, k) => Math.round(200 * (k / 19) ** 2) / 10);
 const round = (value) => Number(value.toPrecision(4));
 
 function Slider({ id, name, value, place, last, ends, onPlace, children }) {
