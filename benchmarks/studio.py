@@ -1,4 +1,4 @@
-"""The studio on runs of 50 annotators who labelled everything: first screen, a slider that moves, pictures, memory.
+"""The studio on runs of 50 annotators who labelled everything: start, a slider that moves, what is drawn, memory.
 
 A run is made by `crowdwise fit`, opened by `crowdwise studio` in a process of its own, and asked over HTTP. "drawn" is
 measured in Chromium, from the input of the slider to the picture after the weights have changed; all other times are
@@ -57,8 +57,8 @@ def write_run(folder: Path, n: int) -> Path:
         file.write(f"example,{','.join(f'w{j}' for j in range(N_ANNOTATORS))}\n")
         for start in range(0, n, 10_000):
             seen = X[start : start + 10_000, :5].sum(axis=1)
-            labels = seen[:, np.newaxis] + spread * rng.normal(size=(len(seen), N_ANNOTATORS)) > 0
-            rows = labels.astype(int).tolist()
+            given = seen[:, np.newaxis] + spread * rng.normal(size=(len(seen), N_ANNOTATORS)) > 0
+            rows = given.astype(int).tolist()
             file.writelines(f"{start + i},{','.join(map(str, row))}\n" for i, row in enumerate(rows))
     reading = ["labels.csv", "features.npy", "--wide", "--example", "example"]
     settings = ["--model", "ridge", "--steepness", "2", "--l2", "1", "--report", "json", "-q", "--json"]
@@ -128,17 +128,16 @@ def drawn(server: Server) -> list[float]:
 
 
 def measured(folder: Path, n: int) -> list[str]:
-    """A row: the first screen, a movement, the curve, all views at another steepness, memory."""
+    """A row: start, a movement, the curve, all views at another steepness, memory."""
     run, began = write_run(folder / str(n), n), time.perf_counter()
     with serving(run) as server:
-        server.ask("/start.json")
+        server.ask("/refit.json")
         start = time.perf_counter() - began
-        ready = server.seconds("/refit.json")
         positions = np.random.default_rng(0).uniform(0, 12, size=N_MOVES)
         moves = [1e3 * server.seconds(f"/refit.json?steepness={steepness}") for steepness in positions]
         rest = server.seconds("/explore.json?steepness=3")
         curve, pictures = 1e3 * server.seconds("/curve.json"), statistics.median(drawn(server))
-        times = [start, ready, statistics.median(moves), max(moves), pictures, curve, rest]
+        times = [start, statistics.median(moves), max(moves), pictures, curve, rest]
         return [f"{n:,}", *(f"{value:,.1f}" for value in times), f"{server.gigabytes():.1f}"]
 
 
@@ -152,8 +151,7 @@ def main() -> None:
         rows = [measured(folder, n) for n in (QUICK_SIZES if options.quick else SIZES)]
     columns = (
         "examples",
-        "first screen (s)",
-        "sliders after (s)",
+        "start (s)",
         "a movement (ms)",
         "slowest",
         "drawn (ms)",
