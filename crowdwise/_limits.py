@@ -42,6 +42,7 @@ MOST_LABEL_ROUNDS = 1000
 # Labels of the crowd's quality added to every row of an annotator's matrix.
 CROWD_STRENGTH = 4.0
 # Before any label is seen, annotators are right so often beyond guessing; that counts as so many labels of the crowd.
+# So many labels are also the most that comparisons of one annotator with others show about any other annotator.
 ASSUMED_RIGHT, ASSUMED_LABELS = 0.8, 5.0
 # The correlation of residuals at which half of the M-step is the votes'; it is what public crowds show.
 USUAL_CORRELATION = 0.04

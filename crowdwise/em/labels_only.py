@@ -17,6 +17,7 @@ import numpy as np
 
 from crowdwise._arrays import ROUNDING, Floats, ratio
 from crowdwise._limits import (
+    ASSUMED_LABELS,
     CROWD_STRENGTH,
     ENOUGH_EXAMPLES,
     FEW_COMPARED,
@@ -40,8 +41,8 @@ class LabelsOnlyFit:
 
     posterior: Posterior  # of labels and class frequencies
     class_counts: Floats  # (n_classes,): what the votes for each class count together
-    n_compared: float  # of votes with those of others on the same example, and how often they agree
-    n_agreed: float
+    n_compared: float  # of votes with those of others on the same example, and how often they agree: what they show
+    n_agreed: float  # about any annotator, those of one annotator being worth a few labels at most
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
     compared: Floats  # (n_annotators,): share of the labels of each that can be compared with those of others
     vote_weight: Floats  # (n_annotators,): the mean share of a vote that the labels of each have
@@ -113,8 +114,9 @@ def fit_labels(
         anchor = 0.0 if counting.independent else votes_part(correlation_of(sums.of_classes)[0])
         if report is not None:
             report(len(objective), objective[-1], change)
+    worth = ASSUMED_LABELS / (ASSUMED_LABELS + first.seen)
     return LabelsOnlyFit(
-        posterior, class_counts, float(first.seen.sum()), float(first.agreed.sum()), merit, compared, vote_weight,
+        posterior, class_counts, float(worth @ first.seen), float(worth @ first.agreed), merit, compared, vote_weight,
         comparable, *correlation_of(residual), last_anchor, votes, np.array(objective),
         change <= tol or max_rounds is None, change,
     )  # fmt: skip

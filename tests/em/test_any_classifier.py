@@ -87,7 +87,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
             first = twin_temperature(scores, twin_likelihood(matrix.tolist(), alone), sample_weight)
             smoothed = np.log((votes + 1 / n_classes) / (votes.sum(axis=1, keepdims=True) + 1))
             posterior, _ = twin_posterior(scores, smoothed, first)
-        judging = twin_judging(scores, posterior, votes, sample_weight)
+        judging = twin_judging(scores, posterior, votes, sample_weight, matrix.tolist())
         confusion = twin_confusion(twin_counts(matrix.tolist(), judging, sample_weight), 4.0)
         likelihood = twin_likelihood(matrix.tolist(), confusion)
         temperature, offset = twin_scaling(scores, likelihood, sample_weight)
@@ -100,7 +100,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
     assert_allclose(model.accuracy_, right, rtol=1e-4)
 
 
-def twin_judging(scores, posterior, votes, weight):
+def twin_judging(scores, posterior, votes, weight, rows):
     """A posterior in which an only label is right as often as scores, agreement of others and assumptions make it."""
     n_classes, only = votes.shape[1], votes.sum(axis=1) == 1
     if not only.any():
@@ -116,11 +116,15 @@ def twin_judging(scores, posterior, votes, weight):
         )
         value = weight[only] @ evidence + 5 * (0.8 * np.log(right) + 0.2 * np.log(1 - right))
         agree = chance + (1 - chance) * right**2
-        for row, counts in zip(votes, weight, strict=True):
-            for k in range(n_classes):
-                agreed = row[k] * (row[k] - 1) / row.sum()
-                differed = row[k] * (row.sum() - row[k]) / row.sum()
-                value += counts * (agreed * np.log(agree) + differed * np.log(1 - agree))
+        for annotator in range(len(rows[0])):  # what one annotator shows about others is worth five labels at most
+            agreed, differed = 0.0, 0.0
+            for row, given, counts in zip(votes, rows, weight, strict=True):
+                if given[annotator] is not None:
+                    same = row[int(given[annotator])]
+                    agreed += counts * (same - 1) / row.sum()
+                    differed += counts * (row.sum() - same) / row.sum()
+            worth = 5 / (5 + agreed + differed)
+            value += worth * (agreed * np.log(agree) + differed * np.log(1 - agree))
         found.append((value, by_both))
     judging = posterior.copy()
     judging[only] = max(found, key=lambda one: one[0])[1]
