@@ -17,10 +17,18 @@ from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._progress import SILENT, Reporter
 from crowdwise._threads import run_parallel
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
-from crowdwise.ridge.levels import LevelSums
+from crowdwise.ridge.data import (
+    MOST_CELLS,
+    LevelSums,
+    RidgeData,
+    Route,
+    choose_route,
+    fits_in_memory,
+    sums_are_cheap,
+)
 from crowdwise.ridge.problem import IterativeProblem, L2Choice, Problem, RowsProblem, SumsProblem, Weights
-from crowdwise.ridge.statistics import Precision, Statistics
+from crowdwise.ridge.solver import Precision
+from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Votes
 from crowdwise.rows.features import check_finite
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights

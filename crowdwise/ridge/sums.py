@@ -21,10 +21,8 @@ from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels._encode import as_column, as_ids, encode_declared, smallest_integer_type, tidy
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName, checked_span
-from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, RidgeData, cell_bytes
-from crowdwise.ridge.levels import LevelSums
-from crowdwise.ridge.statistics import Placed, Statistics, add_placed
+from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, LevelSums, RidgeData, cell_bytes
+from crowdwise.ridge.statistics import Placed, Statistics, add_placed, collect
 from crowdwise.ridge.targets import Targets, first_consensus
 from crowdwise.rows.chunks import Chunk, recoded
 from crowdwise.rows.features import EXACT_COLUMNS, Rows, check_finite, check_squares, is_far

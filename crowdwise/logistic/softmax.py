@@ -16,10 +16,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import ROUNDING, Codes, Floats
+from crowdwise.logistic.descent import (
+    Memory,
+    Point,
+    by_model,
+    curvature,
+    descend,
+    factored,
+    side_by_side,
+    solver,
+)
 from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
-from crowdwise.softmax.curvature import curvature, factored, solver
-from crowdwise.softmax.descent import Memory, Point, by_model, descend, side_by_side
 from crowdwise.weights.folds import hashed_folds
 
 # Soft classes of a chunk, of shape (n_examples, n_classes), and weights of its examples.
