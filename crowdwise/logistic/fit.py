@@ -76,27 +76,14 @@ class LogisticFeatures:
 
     def undo(self, theta: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero)."""
-        lifted = theta if self.space is None else self.space.to_features(theta)
-        return undo(lifted, self.unit, self.rows.shift, self.spread())
-
-    def spread(self) -> Floats:
-        """The size of every feature in its unit."""
-        sample = self.rows.X[:101]
-        return np.ones(sample.shape[1]) if sparse.issparse(sample) else np.abs(sample - self.rows.shift).max(axis=0)
-
-
-def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Floats, Floats, Floats | None]:
-    """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero).
-
-    From coefficients, intercepts last, of features in another unit, minus a shift; shift and `spread`, how wide each
-    feature is, are in that unit.
-    """
-    with np.errstate(over="ignore"):
-        coef = np.clip(theta[:-1] / unit, *_FINITE)
-    intercept, shift = theta[-1], shift * unit
-    if not is_far(shift, spread * unit):
-        return coef, intercept - shift @ coef, None
-    return coef, intercept, shift
+        theta = theta if self.space is None else self.space.to_features(theta)
+        with np.errstate(over="ignore"):
+            coef = np.clip(theta[:-1] / self.unit, *_FINITE)
+        intercept, shift, sample = theta[-1], self.rows.shift * self.unit, self.rows.X[:101]
+        spread = np.ones(1) if self.rows.is_sparse else np.abs(sample - self.rows.shift).max(axis=0)
+        if not is_far(shift, spread * self.unit):
+            return coef, intercept - shift @ coef, None
+        return coef, intercept, shift
 
 
 def _unit(rows: Rows) -> float:
@@ -142,11 +129,6 @@ class FittedLogistic:
     def scores(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
         return linear_scores(X, self.coef, self.intercept, self.shift)
-
-    @property
-    def intercept_at_zero(self) -> Floats:
-        """Intercepts for features that are not shifted."""
-        return self.intercept if self.shift is None else self.intercept - self.shift @ self.coef
 
     def log_prior(self, X: Any) -> Floats:
         """Logarithms of the classifier's probabilities as the consensus uses them: class weights divided out."""

@@ -278,13 +278,8 @@ def normalisers(scores: Floats) -> tuple[Floats, Floats]:
 
     Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
-    if len(scores) == 1:
-        return _of_two_classes(scores)
-    return shares_of_sum(scores), scores
-
-
-def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
-    """The same with one exponential, from the scores of the second class."""
+    if len(scores) > 1:
+        return shares_of_sum(scores), scores
     far = scores.max(initial=0.0) > _LARGEST_SCORE
     proba = np.exp(np.minimum(scores, _LARGEST_SCORE) if far else scores)
     total = proba[0] + 1

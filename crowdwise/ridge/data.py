@@ -43,10 +43,8 @@ class RidgeData:
         Examples and annotators that take part.
     labels : CrowdLabels
         Theirs; where the answer is known, all of them are that answer.
-    X : ndarray or sparse matrix
-        Features of the examples that take part.
     rows : Rows
-        The same as the solver sees them, or their coordinates.
+        The features of the examples that take part as the solver sees them, or their coordinates.
     space : RowSpace or None
         How to come back from coordinates, if they are used.
     targets : Targets
@@ -57,7 +55,6 @@ class RidgeData:
 
     training: TrainingSet
     labels: CrowdLabels
-    X: Array
     rows: Rows
     space: RowSpace | None
     targets: Targets
@@ -74,12 +71,12 @@ class RidgeData:
         targets = Targets.of(labels, intercept=intercept)
         if before is not None:
             targets = replace(targets, centre=before.targets.centre)
-        X, rows, space = _features(training, intercept, before)
+        rows, space = _features(training, intercept, before)
         first = first_consensus(labels, targets, init if isinstance(init, str) else "mean")
         if not isinstance(init, str):
             unknown = training.unknown[training.used]
             first[unknown] = targets.of_values(_consensus_of_init(init, training))[unknown]
-        return cls(training, labels, X, rows, space, targets, first)
+        return cls(training, labels, rows, space, targets, first)
 
     @cached_property
     def known(self) -> KnownRows | None:
@@ -146,20 +143,19 @@ class RidgeData:
         return float(self.targets.squared((theta[:-1] if self.rows.intercept else theta).T).sum())
 
 
-def _features(training: TrainingSet, intercept: bool, before: RidgeData | None) -> tuple[Any, Rows, RowSpace | None]:
-    """Features of the examples that take part, as they are and as the solver sees them."""
+def _features(training: TrainingSet, intercept: bool, before: RidgeData | None) -> tuple[Rows, RowSpace | None]:
+    """Features of the examples that take part, as the solver sees them."""
     if before is not None and np.array_equal(training.used, before.training.used):
-        return before.X, before.rows, before.space
-    X = training.rows
+        return before.rows, before.space
     if before is not None and before.space is None and not before.rows.is_sparse:
-        return X, replace(before.rows, X=X), None
-    rows = Rows.of(X, intercept=intercept)
+        return replace(before.rows, X=training.rows), None
+    rows = Rows.of(training.rows, intercept=intercept)
     if rows.is_sparse or rows.n_examples < rows.n_features:
         check_finite(training.X)
     elif len(training.others):
         check_finite(training.X[training.others], training.others)
     space = row_space(rows)
-    return X, rows if space is None else space.rows, space
+    return (rows, None) if space is None else (space.rows, space)
 
 
 def _consensus_of_init(init: Any, training: TrainingSet) -> Array:

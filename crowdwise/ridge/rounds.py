@@ -247,7 +247,7 @@ class RidgePath:
     @property
     def n_bytes(self) -> int:
         """About how much memory it takes."""
-        X, labels = self.data.X, self.data.training.labels
+        X, labels = self.data.original.X, self.data.training.labels
         parts = [X.data if sparse.issparse(X) else X, labels.values, labels.annotator_index, labels.indptr]
         if self.data.space is not None:
             parts.append(self.data.rows.X)
