@@ -260,21 +260,14 @@ class LevelSums:
     n_folds: int
     level: Codes | None = None
 
-    def plain(self) -> Statistics:
-        """Sums per fold that no easiness weights."""
-        return self.statistics.combine(self._folds_of_cells())
-
-    def easy(self, steepness: float) -> Statistics:
-        """Sums per fold, weighted by easiness."""
-        weight = np.repeat(self.easiness(steepness), self.n_folds)
-        return self.statistics.combine(self._folds_of_cells(), weight)
+    def of_folds(self, easiness: Floats | None = None) -> Statistics:
+        """Sums per fold, weighted by the easiness of each level if that is given."""
+        weight = None if easiness is None else np.repeat(easiness, self.n_folds)
+        return self.statistics.combine(np.tile(np.eye(self.n_folds), len(self.levels)), weight)
 
     def easiness(self, steepness: float) -> Floats:
         """The weight of each level."""
         return example_weights(self.levels, steepness)
-
-    def _folds_of_cells(self) -> Floats:
-        return np.tile(np.eye(self.n_folds), len(self.levels))
 
     def examples_per_level(self) -> tuple[Floats, Floats]:
         """The levels that occur, ascending, and how often the examples of each count."""

@@ -278,7 +278,7 @@ class RidgePath:
                 self.sums = self._sums_per_level(folds)
             levels = self.sums
             if unweighted:
-                plain = data.sums(None, folds.fold, folds.n_folds) if levels is None else levels.plain()
+                plain = data.sums(None, folds.fold, folds.n_folds) if levels is None else levels.of_folds()
         fit = partial(self._fit, search, route, costly, folds, levels, plain)
         # Without levels each reads the rows, on all cores.
         n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
@@ -315,7 +315,7 @@ class RidgePath:
         if route == "sums":
             easy = plain if equally_easy else None
             if easy is None:
-                easy = data.sums(easiness, folds.fold, folds.n_folds) if levels is None else levels.easy(steepness)
+                easy = data.sums(easiness, folds.fold, folds.n_folds) if levels is None else levels.of_folds(easiness)
             problem: Problem = SumsProblem(data, choice, weights.first, easy, plain)
         else:
             of_rows = IterativeProblem if route == "iterative" else RowsProblem
