@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -393,6 +393,13 @@ class RidgeBase(CrowdMixin):
     def _best_fit(self, path: RidgePath, search: Search) -> Settled:
         """The fit to be kept."""
         return path.solve(search)[0]
+
+    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "partial_fit":
+                raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_sums()}")
+            return super().__getattr__(name)
 
 
 def _of_same_examples(labels: CrowdLabels, like: CrowdLabels) -> CrowdLabels:

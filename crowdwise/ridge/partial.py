@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -153,13 +153,6 @@ class RidgeModel(RidgeBase):
         plan, before = self._plan(), vars(self).get("sums_")
         other.check_mergeable(plan)
         return self._learn_sums(other if before is None else before.checked(plan) + other)
-
-    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "partial_fit":
-                raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_sums()}")
-            return super().__getattr__(name)
 
 
 def _with_declared(chunk: Chunk, classes: Any, annotators: Any, before: RidgeSums | None) -> Chunk:
