@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -103,7 +104,7 @@ class TrainingSet:
             differs[used] = differs_among_used
         return cls(X, labels, used, active, used_labels, weight, differs, truth)
 
-    @property
+    @cached_property
     def rows(self) -> Any:
         """Features of the examples that take part."""
         return self.X if self.used.all() else _safe_indexing(self.X, np.flatnonzero(self.used))

@@ -342,8 +342,9 @@ class CrowdLogisticClassifier(CrowdMixin, ClassifierMixin, BaseEstimator):
         if self.fit_intercept:  # what classes count is not what the classifier fit, and has no temperature
             offset = fit.scaling.offset + (1 - self.temperature_) * np.log(self.class_weight_)
             theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
-        self.fitted_ = FittedLogistic(fit.annotators, *data.features.undo(theta), self.class_weight_)
-        self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
+        coef, intercept, shift = data.features.undo(theta)
+        self.fitted_ = FittedLogistic(fit.annotators, coef, intercept, shift, self.class_weight_)
+        self.coef_, self.intercept_ = coef.T, intercept if shift is None else intercept - shift @ coef
         self.confusion_, self.class_prior_ = fit.annotators.confusion, fit.annotators.class_prior
         self.l2_ = data.features.penalty_as_given(classifier.l2)
         return fit

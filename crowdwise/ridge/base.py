@@ -1,4 +1,4 @@
-"""What all ridge models share: from what `fit` was given to what is kept, and sums that add, of batches and blocks."""
+"""What all ridge models share: from what `fit` was given to what is kept, and what is solved again from that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
@@ -17,7 +16,7 @@ from crowdwise._limits import N_FOLDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.exceptions import AlignmentError, DataError, warn
+from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
@@ -26,8 +25,8 @@ from crowdwise.mixins import IN_MEMORY, CrowdMixin, all_or_nothing
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.rounds import RidgePath, Search, Settled, warn_if_undetermined
-from crowdwise.ridge.sums import RidgeSums, SumsPlan, batch_names, check_mergeable, sums_to_solve, with_declared
-from crowdwise.rows.chunks import Chunk, chunks_of
+from crowdwise.ridge.sums import RidgeSums, SumsPlan, sums_to_solve
+from crowdwise.rows.chunks import chunks_of
 from crowdwise.rows.features import check_new, is_dask
 from crowdwise.rows.read import Blocks
 from crowdwise.training_set import (
@@ -45,8 +44,8 @@ from crowdwise.weights.folds import Folds
 _MOST_KEPT = 2**26
 
 
-class RidgeModel(CrowdMixin):
-    """Learns from examples in memory, or from blocks of them, exactly as from all of them together.
+class RidgeBase(CrowdMixin):
+    """Learns from examples in memory or from the sums over blocks, and is solved again from what it keeps.
 
     A model has a grid of steepnesses and l2s (`_grid`), folds, and keeps one of the fits of a path (`_best_fit`).
     """
@@ -133,145 +132,11 @@ class RidgeModel(CrowdMixin):
 
     def _folds(self, data: RidgeData) -> Folds:
         """What examples are scored out of."""
-        return Folds.by_content(data.X, *self._fold_plan())
+        return Folds.by_content(data.training.rows, *self._fold_plan())
 
     def _is_splitter(self) -> bool:
         """Whether folds are those of a splitter, which may look at labels."""
         return False
-
-    @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
-    @all_or_nothing
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        classes: Any = None,
-        annotators: Any = None,
-        batch: Any = None,
-    ) -> Self:
-        """Learn from one more block of labelled examples.
-
-        What is kept of a block is sums (`sums_`), so that many blocks give the coefficients, intercept and expertise of
-        one `fit` on all of their examples, to rounding, and the order of blocks does not matter. The rounds are solved
-        from the sums after every block; for many small blocks, add their `block_sums` and `merge` the total. Folds are
-        drawn by a hash of the features, which `fit` does differently: what is chosen over folds is the same for the
-        same examples in any blocks, but may differ from what `fit` chooses. The precision of the model, the accuracy of
-        annotators are found from a sample of at most 20,000 examples. Results about single
-        examples are not kept: `consensus` gives them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features; there may be no row, but in the first block.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
-        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
-            How often each example counts.
-        classes : array-like of shape (n_classes,), default=None
-            All classes there are going to be, at the first call; by default those of the first block. A label outside
-            them is an error.
-        annotators : array-like of shape (n_annotators,), default=None
-            All annotators there are going to be, at the first call; by default those of the first block. Any other is
-            an error.
-        batch : str, int or tuple, default=None
-            Name of the block. The same name twice is an error, so that no block is counted twice; blocks without a name
-            are not compared.
-
-        Returns
-        -------
-        self : estimator
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from crowdwise import CrowdRidgeClassifier
-        >>> rng = np.random.default_rng(0)
-        >>> model = CrowdRidgeClassifier()
-        >>> for day in ("monday", "tuesday"):
-        ...     X = rng.normal(size=(300, 2))
-        ...     y = X[:, :1] + rng.normal(size=(300, 3)) * [0.1, 1.0, 2.0] > 0
-        ...     model = model.partial_fit(X, y, batch=day)
-        >>> int(model.expertise_.argmax()), model.sums_.n_examples
-        (0, 600)
-        """
-        before = vars(self).get("sums_")
-        if before is None and "fitted_" in vars(self):
-            warn(
-                "a stream begins with this block: the earlier fit is not part of it, because its sums use other folds. "
-                "Use partial_fit from the first block on."
-            )
-        plan, batches = self._plan(), batch_names(batch)
-        chunk = Chunk.of((X, y, sample_weight), plan.scale, self, reset=before is None)
-        sums = RidgeSums.of(plan, with_declared(chunk, classes, annotators, before), batches)
-        return self._learn_sums(sums if before is None else before.checked(plan) + sums)
-
-    def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> RidgeSums:
-        """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
-
-        The model only determines which sums; what it has learned is neither used nor changed.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features; there may be no row.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
-        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
-            How often each example counts.
-        batch : str, int or tuple, default=None
-            Name of the block, as in `partial_fit`.
-
-        Returns
-        -------
-        sums : RidgeSums
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from functools import reduce
-        >>> from operator import add
-        >>> from crowdwise import CrowdRidgeClassifier
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(600, 2))
-        >>> y = X[:, :1] + rng.normal(size=(600, 3)) * [0.1, 1.0, 2.0] > 0
-        >>> model = CrowdRidgeClassifier()
-        >>> parts = [model.block_sums(X[at], y[at]) for at in (slice(0, 200), slice(200, 600))]
-        >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
-        0
-        """
-        plan = self._plan()
-        return RidgeSums.of(plan, Chunk.of((X, y, sample_weight), plan.scale), batch_names(batch))
-
-    @all_or_nothing
-    def merge(self, other: Any) -> Self:
-        """Join what another model has learned from other blocks: the same as if this one had seen them too.
-
-        Parameters
-        ----------
-        other : estimator or RidgeSums
-            A model of the same class and settings, fitted by `partial_fit`, which stays as it is; or sums that
-            `block_sums` of such a model gave, added up.
-
-        Returns
-        -------
-        self : estimator
-
-        Examples
-        --------
-        >>> from crowdwise import CrowdRidgeClassifier
-        >>> one = CrowdRidgeClassifier().partial_fit([[0.0], [1.0]], [[0, 0], [1, 1]])
-        >>> other = CrowdRidgeClassifier().partial_fit([[0.2], [0.9]], [[0, 1], [1, 1]])
-        >>> one.merge(other).sums_.n_examples
-        4
-        """
-        if not isinstance(other, RidgeSums):
-            check_mergeable(self, other)
-            other = other.sums_
-        plan, before = self._plan(), vars(self).get("sums_")
-        other.check_mergeable(plan)
-        return self._learn_sums(other if before is None else before.checked(plan) + other)
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Any:
         """The consensus on any examples, by their labels and by the model.
@@ -386,7 +251,8 @@ class RidgeModel(CrowdMixin):
         labels = _of_same_examples(as_labels(labels, scale=self._scale), before.labels)
         known = known_answers(truth, before.X, labels)
         data = model._data(before.X, labels, path.sample_weight, known, before=path.data)
-        folds = path.folds if data.X is path.data.X and not model._is_splitter() else model._folds(data)
+        same = data.rows is path.data.rows and not model._is_splitter()
+        folds = path.folds if same else model._folds(data)
         return model._learn(path.relabelled(data, folds, tuned=self._tuned), model._search())
 
     def _new(self, settings: dict[str, Any]) -> Self:

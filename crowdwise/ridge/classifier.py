@@ -13,8 +13,9 @@ from crowdwise._arrays import Floats
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._limits import STEEPNESSES
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.ridge.base import RidgeModel, flat
+from crowdwise.ridge.base import flat
 from crowdwise.ridge.data import RidgeData
+from crowdwise.ridge.partial import RidgeModel
 from crowdwise.ridge.rounds import RidgePath, Search, Settled, examples_to_rank, held_out_rankings
 from crowdwise.ridge.sums import check_folds
 from crowdwise.rows.features import check_new
@@ -315,7 +316,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             n_folds = check_whole("cv", self.cv, low=2)
             if n_folds > max(n_examples, 10):
                 raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {n_folds}.")
-            folds = Folds.by_content(data.X, n_folds, self.random_state)
+            folds = Folds.by_content(training.rows, n_folds, self.random_state)
         check_folds(folds.n_folds, n_examples)
         return folds
 

@@ -14,7 +14,7 @@ from crowdwise._progress import OnRound
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.results.fit_results import FitResults
-from crowdwise.ridge.levels import LevelSums
+from crowdwise.ridge.data import LevelSums
 from crowdwise.ridge.rounds import RidgePath, Settled, examples_to_rank, held_out_rankings
 from crowdwise.training_set import effective_examples
 

@@ -1,4 +1,4 @@
-"""A training set -> RidgeData: features and labels in the solver's terms; and the route."""
+"""A training set -> RidgeData: features and labels in the solver's terms; the route; sums per level of disagreement."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._arrays import Array, Bools, Codes, Floats, Positions
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.labels._encode import as_column, encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import Known
-from crowdwise.ridge.collect import collect
-from crowdwise.ridge.statistics import Statistics
+from crowdwise.ridge.statistics import Statistics, collect
 from crowdwise.ridge.targets import Targets, Votes, first_consensus
 from crowdwise.rows.features import EXACT_COLUMNS, Rows, RowSpace, check_finite, check_squares, row_space
 from crowdwise.training_set import TrainingSet
+from crowdwise.weights.folds import Folds
 
 Route = Literal["sums", "rows", "iterative"]
 
@@ -29,6 +29,8 @@ MOST_CELLS = 2000
 _SMALL_SUMS = 2**26
 # With more labels per example than this, a pass over the rows in every round is cheaper than sums per annotator.
 _LABELS_PER_EXAMPLE = 25
+# Sums are made anew if more than this share of the rows count otherwise than before.
+_MOVED_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +43,8 @@ class RidgeData:
         Examples and annotators that take part.
     labels : CrowdLabels
         Theirs; where the answer is known, all of them are that answer.
-    X : ndarray or sparse matrix
-        Features of the examples that take part.
     rows : Rows
-        The same as the solver sees them, or their coordinates.
+        The features of the examples that take part as the solver sees them, or their coordinates.
     space : RowSpace or None
         How to come back from coordinates, if they are used.
     targets : Targets
@@ -55,7 +55,6 @@ class RidgeData:
 
     training: TrainingSet
     labels: CrowdLabels
-    X: Array
     rows: Rows
     space: RowSpace | None
     targets: Targets
@@ -72,12 +71,12 @@ class RidgeData:
         targets = Targets.of(labels, intercept=intercept)
         if before is not None:
             targets = replace(targets, centre=before.targets.centre)
-        X, rows, space = _features(training, intercept, before)
+        rows, space = _features(training, intercept, before)
         first = first_consensus(labels, targets, init if isinstance(init, str) else "mean")
         if not isinstance(init, str):
             unknown = training.unknown[training.used]
             first[unknown] = targets.of_values(_consensus_of_init(init, training))[unknown]
-        return cls(training, labels, X, rows, space, targets, first)
+        return cls(training, labels, rows, space, targets, first)
 
     @cached_property
     def known(self) -> KnownRows | None:
@@ -144,20 +143,19 @@ class RidgeData:
         return float(self.targets.squared((theta[:-1] if self.rows.intercept else theta).T).sum())
 
 
-def _features(training: TrainingSet, intercept: bool, before: RidgeData | None) -> tuple[Any, Rows, RowSpace | None]:
-    """Features of the examples that take part, as they are and as the solver sees them."""
+def _features(training: TrainingSet, intercept: bool, before: RidgeData | None) -> tuple[Rows, RowSpace | None]:
+    """Features of the examples that take part, as the solver sees them."""
     if before is not None and np.array_equal(training.used, before.training.used):
-        return before.X, before.rows, before.space
-    X = training.rows
+        return before.rows, before.space
     if before is not None and before.space is None and not before.rows.is_sparse:
-        return X, replace(before.rows, X=X), None
-    rows = Rows.of(X, intercept=intercept)
+        return replace(before.rows, X=training.rows), None
+    rows = Rows.of(training.rows, intercept=intercept)
     if rows.is_sparse or rows.n_examples < rows.n_features:
         check_finite(training.X)
     elif len(training.others):
         check_finite(training.X[training.others], training.others)
     space = row_space(rows)
-    return X, rows if space is None else space.rows, space
+    return (rows, None) if space is None else (space.rows, space)
 
 
 def _consensus_of_init(init: Any, training: TrainingSet) -> Array:
@@ -241,3 +239,106 @@ def fits_in_memory(data: RidgeData, n_cells: int) -> bool:
 def cell_bytes(n_annotators: int, complete: bool, n_columns: int, n_targets: int) -> int:
     """About how much memory the sums of one cell take."""
     return 8 * n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sums of any steepness
+
+# Data, and the folds of their examples.
+InFolds = tuple[RidgeData, Folds]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums:
+    """Sums per level of disagreement and fold: cells are the folds of the first level, then those of the second, ...
+
+    `levels` is the disagreement of each level, `level` that of each example, if these are known.
+    """
+
+    statistics: Statistics
+    levels: Floats
+    n_folds: int
+    level: Codes | None = None
+
+    def of_folds(self, easiness: Floats | None = None) -> Statistics:
+        """Sums per fold, weighted by the easiness of each level if that is given."""
+        weight = None if easiness is None else np.repeat(easiness, self.n_folds)
+        return self.statistics.combine(np.tile(np.eye(self.n_folds), len(self.levels)), weight)
+
+    def easiness(self, steepness: float) -> Floats:
+        """The weight of each level."""
+        return example_weights(self.levels, steepness)
+
+    def examples_per_level(self) -> tuple[Floats, Floats]:
+        """The levels that occur, ascending, and how often the examples of each count."""
+        levels, place = np.unique(self.levels, return_inverse=True)
+        present = self.statistics.present.reshape(-1, self.n_folds).sum(axis=1)
+        count = np.bincount(place, present).astype(np.float64)
+        return levels[count > 0], count[count > 0]
+
+    def without_folds(self) -> LevelSums:
+        """The folds of each level added up."""
+        use = np.repeat(np.eye(len(self.levels)), self.n_folds, axis=1)
+        return replace(self, statistics=self.statistics.combine(use), n_folds=1)
+
+    def relabelled(self, before: InFolds, after: InFolds) -> LevelSums | None:
+        """The sums after some labels have changed, from those of the rows concerned; None if these are many.
+
+        The arrays of these sums are written over. With other labels, the disagreement of a level may be another, but
+        rows that stayed as they were are still of one level.
+        """
+        was, now = before[0].training.used, after[0].training.used
+        assert self.level is not None
+        value, level = _of_all(now, after[0].training.weighing_disagreement), _of_all(was, self.level)
+        stay = was & now & ~_relabelled(before[0], after[0])
+        if self.n_folds > 1:
+            stay &= _of_all(was, before[1].fold) == _of_all(now, after[1].fold)
+        levels = np.full(len(self.levels), np.nan)  # of levels that no row stays at
+        levels[level[stay]] = value[stay]
+        stay &= levels[level] == value
+        moved = np.flatnonzero((was | now) & ~stay)
+        if len(moved) > _MOVED_SHARE * len(now):
+            return None
+        new = np.setdiff1d(value[moved[now[moved]]], levels)
+        levels = np.append(levels, np.full(max(len(new) - int(np.isnan(levels).sum()), 0), np.nan))
+        levels[np.flatnonzero(np.isnan(levels))[: len(new)]] = new
+        order = np.argsort(levels)
+        place = order[np.minimum(np.searchsorted(levels[order], value), len(order) - 1)]
+        statistics = self.statistics
+        if len(levels) > len(self.levels):
+            statistics = statistics.with_cells(len(levels) * self.n_folds)
+        for (data, folds), level_of_row, sign in ((before, level, -1.0), (after, np.where(stay, level, place), 1.0)):
+            used = data.training.used
+            level_of_used = level_of_row[used]
+            cell = level_of_used if self.n_folds == 1 else level_of_used * self.n_folds + folds.fold
+            rows = (np.cumsum(used) - 1)[moved[used[moved]]]
+            if len(rows):
+                statistics.add_to_cells(*data.sums_of(rows, cell[rows]), sign)
+        statistics.clear(np.bincount(cell, minlength=statistics.n_cells) == 0)
+        levels = np.nan_to_num(levels, nan=value[now][0])  # of no row, whatever it is
+        return LevelSums(replace(statistics, targets=after[0].targets), levels, self.n_folds, level_of_used)
+
+
+def _of_all(used: Bools, values: Array) -> Array:
+    """Values of the examples that take part among all; 0 for the others."""
+    of_all = np.zeros(len(used), dtype=values.dtype)
+    of_all[used] = values
+    return of_all
+
+
+def _relabelled(before: RidgeData, after: RidgeData) -> Bools:
+    """Which of all examples have other labels, or another first consensus."""
+    changed: Bools = np.ones(len(before.training.used), dtype=bool)
+    both = before.training.used & after.training.used
+    old, new = (np.flatnonzero(both[data.training.used]) for data in (before, after))
+    labels, new_labels = before.labels[old], after.labels[new]
+    n_labels, n_new_labels = labels.labels_per_example, new_labels.labels_per_example
+    as_many = n_labels == n_new_labels
+    same = as_many & (before.first[old] == after.first[new]).all(axis=1)
+    compared, new_compared = np.repeat(as_many, n_labels), np.repeat(as_many, n_new_labels)
+    differs = (labels.annotator_index[compared] != new_labels.annotator_index[new_compared]) | (
+        labels.values[compared] != new_labels.values[new_compared]
+    )
+    same[labels.example_index[compared][differs]] = False
+    changed[np.flatnonzero(both)] = ~same
+    return changed

@@ -18,10 +18,17 @@ import numpy as np
 
 from crowdwise._arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.collect import row_sums, sum_by
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
-from crowdwise.ridge.statistics import Precision, Statistics, Systems
+from crowdwise.ridge.solver import (
+    Factor,
+    Precision,
+    Spectrum,
+    Systems,
+    held_out_errors,
+    leave_one_out,
+    solve_iteratively,
+)
+from crowdwise.ridge.statistics import Statistics, row_sums, sum_by
 from crowdwise.rows.features import check_squares
 from crowdwise.weights.folds import Folds
 

@@ -12,7 +12,7 @@ from crowdwise._arrays import Floats
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import align, as_labels
-from crowdwise.ridge.base import RidgeModel
+from crowdwise.ridge.partial import RidgeModel
 from crowdwise.rows.features import check_new
 from crowdwise.training_set import check_sample_weight
 from crowdwise.weights.curricula import Curriculum

@@ -17,10 +17,18 @@ from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._progress import SILENT, Reporter
 from crowdwise._threads import run_parallel
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
-from crowdwise.ridge.levels import LevelSums
+from crowdwise.ridge.data import (
+    MOST_CELLS,
+    LevelSums,
+    RidgeData,
+    Route,
+    choose_route,
+    fits_in_memory,
+    sums_are_cheap,
+)
 from crowdwise.ridge.problem import IterativeProblem, L2Choice, Problem, RowsProblem, SumsProblem, Weights
-from crowdwise.ridge.statistics import Precision, Statistics
+from crowdwise.ridge.solver import Precision
+from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Votes
 from crowdwise.rows.features import check_finite
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
@@ -239,7 +247,7 @@ class RidgePath:
     @property
     def n_bytes(self) -> int:
         """About how much memory it takes."""
-        X, labels = self.data.X, self.data.training.labels
+        X, labels = self.data.original.X, self.data.training.labels
         parts = [X.data if sparse.issparse(X) else X, labels.values, labels.annotator_index, labels.indptr]
         if self.data.space is not None:
             parts.append(self.data.rows.X)
@@ -270,7 +278,7 @@ class RidgePath:
                 self.sums = self._sums_per_level(folds)
             levels = self.sums
             if unweighted:
-                plain = data.sums(None, folds.fold, folds.n_folds) if levels is None else levels.plain()
+                plain = data.sums(None, folds.fold, folds.n_folds) if levels is None else levels.of_folds()
         fit = partial(self._fit, search, route, costly, folds, levels, plain)
         # Without levels each reads the rows, on all cores.
         n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
@@ -307,7 +315,7 @@ class RidgePath:
         if route == "sums":
             easy = plain if equally_easy else None
             if easy is None:
-                easy = data.sums(easiness, folds.fold, folds.n_folds) if levels is None else levels.easy(steepness)
+                easy = data.sums(easiness, folds.fold, folds.n_folds) if levels is None else levels.of_folds(easiness)
             problem: Problem = SumsProblem(data, choice, weights.first, easy, plain)
         else:
             of_rows = IterativeProblem if route == "iterative" else RowsProblem

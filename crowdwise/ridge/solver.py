@@ -1,5 +1,6 @@
-"""Gram matrices and right-hand sides -> ridge coefficients: one l2, every l2 at once, or without a gram matrix.
+"""The two steps of a round: ridge coefficients from sums over rows, and expertise from squared errors.
 
+Gram matrices and right-hand sides are solved for one l2, for every l2 at once, or without a gram matrix.
 Coefficients are ``theta`` of shape (n_columns, n_targets) in the columns of `Rows`; the intercept, which is not
 penalised, is the last of them and is eliminated before anything is factorised.
 """
@@ -7,6 +8,7 @@ penalised, is the last of them and is eliminated before anything is factorised.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,88 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from crowdwise._arrays import Floats
+from crowdwise._limits import PRIOR_LABELS, SMALLEST_ERROR
 from crowdwise._threads import run_parallel
 from crowdwise.rows.features import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """Gram matrices and right-hand sides of cells for one consensus, and what combines them to sets of cells.
+
+    An example counts by the expertise of those who labelled it, relative to the average example of its set. Where all
+    labelled the same rows, every example is average: gram matrices are `lasting`, the same for any expertise.
+    """
+
+    gram: Floats  # (n_cells, n_columns, n_columns)
+    cross: Floats  # (n_cells, n_columns, n_targets)
+    labelled: Floats  # (n_cells,): the expertise of all who labelled the examples
+    present: Floats  # (n_cells,): how many there are
+    lasting: bool = False
+
+    def average(self, use: Floats | None = None) -> Floats:
+        """The expertise of all who labelled the average example; sets are rows of `use`, by default the cells."""
+        return sets(use, self.labelled) / sets(use, self.present)
+
+    def grams(self, use: Floats | None = None) -> Floats:
+        """Of shape (n_sets, n_columns, n_columns)."""
+        grams = sets(use, self.gram)
+        return grams if self.lasting else grams / self.average(use)[:, np.newaxis, np.newaxis]
+
+    def crosses(self, use: Floats | None = None) -> Floats:
+        """Of shape (n_sets, n_columns, n_targets)."""
+        return sets(use, self.cross) / self.average(use)[:, np.newaxis, np.newaxis]
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """How squared errors become expertise: one over the mean squared error, shrunk where labels are missing."""
+
+    mass: Floats  # (n_annotators,): total weight of the examples that each annotator labelled
+    answered: Floats  # (n_annotators,): the same without easiness: how much each annotator labelled
+    present: float  # how much there was to label
+    span: float  # the squared size of a typical difference between labels
+
+    @cached_property
+    def prior(self) -> Floats:
+        """Weight of the crowd's average error in each annotator's.
+
+        It is zero for those who labelled everything, so that complete labels give the paper's expertise exactly.
+        """
+        return PRIOR_LABELS * (1 - np.minimum(self.answered / self.present, 1.0))
+
+    def expertise(self, errors: Floats) -> Floats:
+        """Expertise from sums of squared errors."""
+        return 1.0 / self._shrunk(errors, self._crowd_error(errors))
+
+    def crowd_expertise(self, errors: Floats) -> float:
+        """The expertise of the crowd as a whole: what an unknown annotator is taken to have."""
+        return 1.0 / max(self._crowd_error(errors), SMALLEST_ERROR * self.span)
+
+    def objective(self, errors: list[Floats], roughness: list[float], expertise: Floats, l2: float) -> Floats:
+        """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
+
+        The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
+        rounds are measured as in the last one, so that they can be compared. `roughness` is the squared length of the
+        coefficients.
+        """
+        scale = min(l2 * float(self.answered @ expertise / self.present), np.finfo(np.float64).max)  # infinity times 0
+        penalties = scale * np.array(roughness)
+        strength = self.mass + self.prior
+        logarithms = np.log(self._shrunk(np.array(errors), self._crowd_error(errors[-1])))
+        return (logarithms @ strength + penalties) / strength.sum()
+
+    def _crowd_error(self, errors: Floats) -> float:
+        return float(errors.sum() / self.mass.sum())
+
+    def _shrunk(self, errors: Floats, crowd: float) -> Floats:
+        floor = SMALLEST_ERROR * self.span
+        return np.maximum((errors + self.prior * crowd) / (self.mass + self.prior), floor)
+
+
+def sets(use: Floats | None, cells: Floats) -> Floats:
+    """Sums over sets of cells; by default every cell is one."""
+    return cells if use is None else np.tensordot(use, cells, axes=1)
 
 
 @dataclass(frozen=True, eq=False)

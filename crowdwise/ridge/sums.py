@@ -17,16 +17,14 @@ from scipy import sparse
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise._limits import N_FOLDS
 from crowdwise.crowd._disagreement import CLASS_DISTANCE, RelativeTo, pair_sums
-from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels._encode import as_column, as_ids, encode_declared, smallest_integer_type, tidy
+from crowdwise.exceptions import DataError
+from crowdwise.labels._encode import encode_declared, smallest_integer_type
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName, checked_span
-from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, RidgeData, cell_bytes
-from crowdwise.ridge.levels import LevelSums
-from crowdwise.ridge.statistics import Placed, Statistics, add_placed
+from crowdwise.ridge.data import MEMORY_BUDGET, MOST_CELLS, LevelSums, RidgeData, cell_bytes
+from crowdwise.ridge.statistics import Placed, Statistics, add_placed, collect
 from crowdwise.ridge.targets import Targets, first_consensus
-from crowdwise.rows.chunks import Chunk, recoded
+from crowdwise.rows.chunks import Chunk
 from crowdwise.rows.features import EXACT_COLUMNS, Rows, check_finite, check_squares, is_far
 from crowdwise.rows.summary import DataSummary, Sample, label_keys
 from crowdwise.training_set import TrainingSet
@@ -319,67 +317,4 @@ def _data(sums: RidgeSums, sample: Sample, statistics: Statistics, relative_to: 
     far = is_far(sums.statistics.shift, spread)
     rows = Rows(sample.X, statistics.shift, statistics.intercept, far)
     first = first_consensus(used, statistics.targets, sums.plan.init)
-    return RidgeData(training, used, sample.X, rows, None, statistics.targets, first)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What may be added to what
-
-
-def with_declared(chunk: Chunk, classes: Any, annotators: Any, before: RidgeSums | None) -> Chunk:
-    """Labels coded by what was declared, now or for the sums so far; raises if there are others."""
-    labels = chunk.labels
-    if classes is not None and labels.classes is None:
-        raise ValueError("ratings are numbers and have no classes to declare.")
-    declared: dict[str, Array | None] = {
-        "classes": None if classes is None else _class_names(classes),
-        "annotators": None if annotators is None else as_ids(annotators, "annotators"),
-    }
-    for name, values in declared.items() if before is not None else ():
-        known = getattr(before.summary, name)  # type: ignore[union-attr]
-        if values is not None and not np.array_equal(values, known):
-            raise ValueError(f"{name} can be declared at the first call of partial_fit, and later only the same.")
-        declared[name] = known
-    names, known_annotators = declared["classes"], declared["annotators"]
-    declare = "Declare all of them at the first call of partial_fit:"
-    known_annotators = labels.annotators if known_annotators is None else known_annotators
-    if len(unknown := labels.annotators[encode_declared(labels.annotators, known_annotators) < 0]):
-        raise LabelError(
-            f"the annotators {unknown[:3].tolist()} are not among those declared or in the first block, such as "
-            f"{known_annotators[:3].tolist()}. {declare} annotators=... They are the columns of y, named by "
-            "CrowdLabels.from_matrix(y, annotators=...)."
-        )
-    try:
-        return replace(chunk, labels=recoded(labels, known_annotators, names))
-    except LabelError as error:
-        raise LabelError(f"{error} {declare} classes=...") from None
-
-
-def _class_names(classes: Any) -> Array:
-    values = as_column(classes, "classes")
-    as_ids(values, "classes")
-    return tidy(values.tolist())
-
-
-def batch_names(batch: Any) -> tuple[Any, ...]:
-    """The name of a batch, if it has one."""
-    try:
-        hash(batch)
-    except TypeError:
-        raise TypeError(f"batch must be a name, such as a string or a number; got {batch!r}.") from None
-    return () if batch is None else (batch,)
-
-
-def check_mergeable(model: Any, other: Any) -> None:
-    """Raise unless another model learned from batches of the same kind, with the same settings."""
-    if type(other) is not type(model):
-        raise TypeError(f"a {type(model).__name__} can be merged with another one; got {type(other).__name__}.")
-    for side, whose in ((model, "this model"), (other, "the other model")):
-        if "sums_" not in vars(side):
-            raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
-    mine, theirs = (side.get_params(deep=False) for side in (model, other))
-    for name in sorted(mine.keys() - {"verbose"}):
-        if repr(mine[name]) != repr(theirs[name]):
-            raise DataError(
-                f"models with other settings cannot be merged: {name} is {mine[name]!r} and {theirs[name]!r}."
-            )
+    return RidgeData(training, used, rows, None, statistics.targets, first)

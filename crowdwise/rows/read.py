@@ -311,8 +311,11 @@ def _of_table(
         raise ValueError("labels are matched by id if they have ids: give y as CrowdLabels, or leave example= out.")
     data = open_dataset(source)
     columns = Columns.of(data.schema, features, labels, example, sample_weight)
-    if features is None and example is None:
-        _warn_of_ids(named_like_ids(data.schema, columns))
+    if features is None and example is None and (ids := named_like_ids(data.schema, columns)) is not None:
+        warn(
+            f"the column {ids!r} is used as a feature, and rows and labels are matched by position. If it holds the "
+            f"ids of the examples, say so: example={ids!r}; else name the features: features=[...]."
+        )
     step = rows_per_block(8 * len(columns.all), max_bytes)
     label_names, match = list(columns.labels), _by_order if example is None else _by_id
 
@@ -323,14 +326,6 @@ def _of_table(
         return match(parts, columns, y, join)
 
     return Blocks(start, again=True, files=[*getattr(data, "files", ()), *_files_of(y)])
-
-
-def _warn_of_ids(ids: str | None) -> None:
-    if ids is not None:
-        warn(
-            f"the column {ids!r} is used as a feature, and rows and labels are matched by position. If it holds the "
-            f"ids of the examples, say so: example={ids!r}; else name the features: features=[...]."
-        )
 
 
 def _block(batch: Any, columns: Columns, y: Any, keep: Any = slice(None)) -> Block:

@@ -35,6 +35,11 @@ _SEED = 1
 # Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
 _ANNOTATOR_BITS, _CLASS_BITS = 30, 16
 
+# What adds of two summaries.
+_ADDED = (
+    "n_given", "n_examples", "n_unlabelled", "labels_per_class", "labels_per_annotator", "ratings", "pairs", "sample",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Sample(FrozenArrays):
@@ -145,15 +150,8 @@ class DataSummary(FrozenArrays):
         return replace(
             first,
             groups=joined_groups(first.groups, second.groups),
-            n_given=first.n_given + second.n_given,
-            n_examples=first.n_examples + second.n_examples,
-            n_unlabelled=first.n_unlabelled + second.n_unlabelled,
-            labels_per_class=first.labels_per_class + second.labels_per_class,
-            labels_per_annotator=first.labels_per_annotator + second.labels_per_annotator,
             most_labels=max(first.most_labels, second.most_labels),
-            ratings=first.ratings + second.ratings,
-            pairs=first.pairs + second.pairs,
-            sample=first.sample + second.sample,
+            **{name: getattr(first, name) + getattr(second, name) for name in _ADDED},
         )
 
     def among(self, annotators: Array, classes: Array | None) -> DataSummary:

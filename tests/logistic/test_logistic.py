@@ -524,7 +524,7 @@ def test_words_that_mean_nothing_are_refused(settings, message):
 def test_threads_change_no_bit(n_classes, monkeypatch, set_constants, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
-    set_constants("crowdwise.softmax.models", _BLOCK_BYTES=2**10)
+    set_constants("crowdwise.logistic.softmax", _BLOCK_BYTES=2**10)
     set_constants("crowdwise.labels._label_rows", _MOST_STORED=200)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     set_constants("crowdwise._threads", _PARALLEL_FROM=0)

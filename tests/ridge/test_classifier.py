@@ -160,7 +160,7 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
         first = first_consensus(labels, Targets.of(labels), "majority") @ [
             [1.0] if targets.n_targets == 1 else [-1.0, 1.0]
         ]
-        data = RidgeData(TrainingSet.of(X, labels, None), labels, X, rows, None, targets, first)
+        data = RidgeData(TrainingSet.of(X, labels, None), labels, rows, None, targets, first)
         weights = RoundWeights(data, 2.0)
         choice = L2Choice(np.ones(1), False)
         problem = SumsProblem(data, choice, weights.first, data.sums(data.easiness(2.0)), None)

@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from crowdwise.ridge.collect import row_sums
 from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
+from crowdwise.ridge.statistics import row_sums
 from crowdwise.rows.features import Rows, RowSpace
 
 

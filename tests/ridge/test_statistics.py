@@ -6,8 +6,7 @@ from scipy import sparse
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import DataError
-from crowdwise.ridge.collect import collect
-from crowdwise.ridge.statistics import Placed, add_placed
+from crowdwise.ridge.statistics import Placed, add_placed, collect
 from crowdwise.ridge.targets import Targets, first_consensus
 from crowdwise.rows.features import Rows, mean_variance
 

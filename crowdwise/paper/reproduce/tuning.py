@@ -19,12 +19,11 @@ from crowdwise._arrays import Codes, Floats
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.classifier import PAPER_L2S
-from crowdwise.ridge.collect import row_sums
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.problem import L2Choice, SumsProblem, Weights
 from crowdwise.ridge.rounds import RoundWeights, alternate
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
-from crowdwise.ridge.statistics import Statistics
+from crowdwise.ridge.statistics import Statistics, row_sums
 from crowdwise.rows.features import Rows, row_space
 from crowdwise.training_set import TrainingSet
 

@@ -16,10 +16,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import ROUNDING, Codes, Floats
+from crowdwise.logistic.descent import (
+    Memory,
+    Point,
+    by_model,
+    curvature,
+    descend,
+    factored,
+    side_by_side,
+    solver,
+)
 from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
-from crowdwise.softmax.curvature import curvature, factored, solver
-from crowdwise.softmax.descent import Memory, Point, by_model, descend, side_by_side
 from crowdwise.weights.folds import hashed_folds
 
 # Soft classes of a chunk, of shape (n_examples, n_classes), and weights of its examples.
@@ -128,7 +136,7 @@ class SoftmaxModels:
     # (n_features + 1, n_models, n_outputs): coefficients with the intercept last; one output for two classes, else one
     # per class. Zero to begin with.
     theta: Floats | None = None
-    _sums: Floats | None = field(default=None, init=False)
+    _sums: Floats = field(init=False)
     _targets_of: TargetsOf | None = field(default=None, init=False)
     _last: tuple[Floats, Floats, Floats] | None = field(default=None, init=False)
     _curvature: Floats | None = field(default=None, init=False)
@@ -139,11 +147,14 @@ class SoftmaxModels:
         """Fit these soft classes from now on; `weight` is that of the rows of the sample."""
         rows = self.rows
         sums = self.chunks.total(lambda chunk: rows.fold_sums(chunk, *targets(chunk)))
-        self._targets_of, self._sums, self._last = targets, sums.transpose(2, 1, 0), None
+        sums = sums.transpose(2, 1, 0)
+        # Sums over the rows of each model, from those over folds: all but the one that it leaves out.
+        self._sums = sums if rows.n_folds == 0 else sums.sum(axis=1, keepdims=True) - sums
+        self._targets_of, self._last = targets, None
         if self.theta is None:
-            self.theta = np.zeros((len(self._sums), self.rows.n_models, self._sums.shape[2] - 1))
+            self.theta = np.zeros((len(sums), rows.n_models, sums.shape[2] - 1))
         weight = weight * (self._total.mean() / max(weight.sum(), np.finfo(np.float64).tiny))
-        self._curvature = curvature(self.sample, weight, self.theta, fit_intercept=self.rows.fit_intercept)
+        self._curvature = curvature(self.sample, weight, self.theta, fit_intercept=rows.fit_intercept)
         self._factor = None
         self._memory.clear()
 
@@ -162,7 +173,7 @@ class SoftmaxModels:
         assert self._curvature is not None
         shape, total = self.theta.shape, self._total
         middle = self._middle
-        targets, counts = self._of_models[:, :, 1:], (total > 0).astype(np.float64)[:, np.newaxis]
+        targets, counts = self._sums[:, :, 1:], (total > 0).astype(np.float64)[:, np.newaxis]
         if self._factor is None:
             self._factor = factored(self._curvature, self.l2, shape[0])
 
@@ -198,20 +209,14 @@ class SoftmaxModels:
     def _middle(self) -> Floats:
         """Weighted means of each model's rows, with a one."""
         total = self._total
-        middle = self._of_models[:, :, 0] / np.where(total > 0, total, 1.0)
+        middle = self._sums[:, :, 0] / np.where(total > 0, total, 1.0)
         middle[-1] = 1.0
         return middle
 
     @property
-    def _of_models(self) -> Floats:
-        """Sums over the rows of each model, from those over folds: all but the one that it leaves out."""
-        assert self._sums is not None
-        return self._sums if self.rows.n_folds == 0 else self._sums.sum(axis=1, keepdims=True) - self._sums
-
-    @property
     def _total(self) -> Floats:
         """The weight of each model's rows; rounding leaves nothing where there is nothing."""
-        total = self._of_models[-1, :, 0]
+        total = self._sums[-1, :, 0]
         return np.where(total > ROUNDING * total.max(initial=0.0), total, 0.0)
 
     def _normalisers(self, theta: Floats) -> tuple[Floats, Floats]:
@@ -270,13 +275,8 @@ def normalisers(scores: Floats) -> tuple[Floats, Floats]:
 
     Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
-    if len(scores) == 1:
-        return _of_two_classes(scores)
-    return shares_of_sum(scores), scores
-
-
-def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
-    """The same with one exponential, from the scores of the second class."""
+    if len(scores) > 1:
+        return shares_of_sum(scores), scores
     far = scores.max(initial=0.0) > _LARGEST_SCORE
     proba = np.exp(np.minimum(scores, _LARGEST_SCORE) if far else scores)
     total = proba[0] + 1

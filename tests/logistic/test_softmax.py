@@ -4,10 +4,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
+from crowdwise.logistic.fit import LogisticFeatures
+from crowdwise.logistic.softmax import SoftmaxModels, SoftmaxRows, classes_of, normalisers, outputs_of
 from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, MemoryChunks
-from crowdwise.softmax.features import LogisticFeatures, undo
-from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of, normalisers, outputs_of
+from crowdwise.rows.features import Rows
 
 EXACTLY = {"max_steps": 1000, "tol": 1e-9}
 
@@ -142,7 +143,7 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, set_constan
     X = rng.normal(size=(60, 12)) * np.geomspace(0.01, 100, 12)
     posterior, weight = rng.dirichlet(np.ones(3), 60), rng.uniform(0.2, 2, 60)
     exact = fit_softmax(X, posterior, weight, l2=0.1)
-    set_constants("crowdwise.softmax.curvature", _EXACT_COLUMNS=5)
+    set_constants("crowdwise.logistic.descent", _EXACT_COLUMNS=5)
     assert_allclose(
         log_probabilities(X, fit_softmax(X, posterior, weight, l2=0.1)), log_probabilities(X, exact), atol=1e-4
     )
@@ -163,7 +164,7 @@ def test_sums_of_folds_by_hand(rng):
 def test_blocks_of_rows_change_next_to_nothing(rng, set_constants):
     X, posterior, weight = rng.normal(size=(300, 8)), rng.dirichlet(np.ones(3), 300), rng.uniform(0.2, 2, 300)
     whole = fit_softmax(X, posterior, weight, l2=0.1)
-    set_constants("crowdwise.softmax.models", _BLOCK_BYTES=2**10)
+    set_constants("crowdwise.logistic.softmax", _BLOCK_BYTES=2**10)
     assert_allclose(fit_softmax(X, posterior, weight, l2=0.1), whole, rtol=1e-7, atol=1e-8)
 
 
@@ -205,11 +206,16 @@ def test_features_below_the_smallest_unit_are_next_to_nothing_and_their_coeffici
 
 def test_undoing_by_hand():
     theta = np.array([[2.0], [4.0], [1.0]])
-    coef, intercept, shift = undo(theta, 4.0, np.array([0.5, 0.0]), np.ones(2))
+
+    def undo(*shift):
+        X = shift + np.array([[1.0, -1.0], [-1.0, 1.0]])  # one away from it
+        return LogisticFeatures(4.0, Rows(X, np.array(shift), True), None, 1.0).undo(theta)
+
+    coef, intercept, shift = undo(0.5, 0.0)
     assert_array_equal(coef, [[0.5], [1.0]])
     assert_array_equal(intercept, [1.0 - 2.0 * 0.5])  # (x / 4 - 0.5) * 2 + ... = x * 0.5 - 1 + ...
     assert shift is None
-    assert undo(theta, 4.0, np.array([1e9, 0.0]), np.ones(2))[2].tolist() == [4e9, 0.0]
+    assert undo(1e9, 0.0)[2].tolist() == [4e9, 0.0]
 
 
 # ---------------------------------------------------------------------- logarithms
