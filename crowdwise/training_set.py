@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -221,13 +222,8 @@ def check_features(
 
 def refuse_texts_and_times(X: Any) -> None:
     """Times in X, or a column of texts in a data frame, which is a column of ids more often than not."""
-    columns = table_columns(X) if is_frame(X) else {}
-    for place, values in (("X", X), *((f"column {name!r} of X", column) for name, column in columns.items())):
-        if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
-            raise DataError(
-                f"{place} holds times, and features are numbers. Convert them first, such as to days since a date."
-            )
-    for name, column in columns.items():
+    refuse_times(X)
+    for name, column in _columns(X).items():
         first = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
         if first and isinstance(first[0], str) and not _is_number(first[0]):
             raise DataError(
@@ -235,6 +231,19 @@ def refuse_texts_and_times(X: Any) -> None:
                 f"ids, make them the index, X.set_index({name!r}), or drop the column; other texts have to become "
                 "numbers first (OneHotEncoder, TfidfVectorizer)."
             )
+
+
+def refuse_times(X: Any) -> None:
+    """Raise if X, or a column of it, holds times, which NumPy takes for numbers in a unit of its own."""
+    for place, values in (("X", X), *((f"column {name!r} of X", column) for name, column in _columns(X).items())):
+        if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
+            raise DataError(
+                f"{place} holds times, and features are numbers. Convert them first, such as to days since a date."
+            )
+
+
+def _columns(X: Any) -> dict[Hashable, Array]:
+    return table_columns(X) if is_frame(X) else {}
 
 
 def _is_number(text: str) -> bool:

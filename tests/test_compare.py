@@ -81,3 +81,11 @@ def test_two_runs_are_compared_on_the_command_line(weeks, tmp_path, monkeypatch,
     assert main(["compare", "week1", "week2", "--changed"]) == 0
     assert capsys.readouterr().out.count("\n") == 1 + found["examples"]["changed"]
     assert main(["compare", "week1", "labels.csv"]) != 0
+
+
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+def test_classes_that_are_tuples_are_counted_like_any_other():
+    matrix = np.empty((3, 2), dtype=object)
+    matrix[:] = [[(1, 2), (1, 2)], [(3, 4), (3, 4)], [(1, 2), (1, 2)]]
+    results = aggregate(CrowdLabels.from_matrix(matrix))
+    assert compare(results, results).shares == {(1, 2): (2 / 3, 2 / 3), (3, 4): (1 / 3, 1 / 3)}

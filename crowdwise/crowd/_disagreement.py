@@ -62,7 +62,7 @@ def disagreement(
     labels = as_labels(labels, scale=None)
     if relative_to is not None and labels.classes is None:
         labels = _with_visible_squares(labels)
-    span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
+    span = _span(labels) if labels.classes is None else 0.0
     n_classes = None if labels.classes is None else len(labels.classes)
     total, n_labels = pair_sums(labels), labels.labels_per_example
     moments = PairMoments.of(total, n_labels, sample_weight)
@@ -156,9 +156,14 @@ def scaled_pair_sums(
     return np.minimum(ratio(per_pair, limit, 0.0), 1.0)  # sums of ratings are rounded
 
 
+def _span(labels: CrowdLabels) -> float:
+    """The range of ratings, infinite if it overflows: numbers of Python do so without a warning."""
+    return float(labels.values.max()) - float(labels.values.min()) if labels.n_labels else 0.0
+
+
 def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:
     """Ratings whose differences would vanish when they are squared, in a larger unit."""
-    span = float(np.ptp(labels.values)) if labels.n_labels else 0.0
+    span = _span(labels)
     return replace(labels, values=labels.values / span) if 0 < span < _TINY_SPAN else labels
 
 
@@ -178,9 +183,9 @@ def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     n = labels.labels_per_example
     labelled = n > 0
     # Counted from the first rating of the example, equal ratings are exactly zero; their mean might be rounded.
-    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][labelled]], n[labelled])
-    mean = labels._sum_per_example(step) / np.maximum(n, 1)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = labels.values - np.repeat(labels.values[labels.indptr[:-1][labelled]], n[labelled])
+        mean = labels._sum_per_example(step) / np.maximum(n, 1)
         total = n * labels._sum_per_example((step - np.repeat(mean, n)) ** 2)
     if not np.isfinite(total).all():
         raise LabelError("the ratings are too far apart for their differences to be squared: rescale them.")

@@ -33,7 +33,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import Method
 from crowdwise.rows.chunks import MemoryChunks, Stored
 from crowdwise.rows.features import check_finite, check_squares
-from crowdwise.training_set import TrainingSet
+from crowdwise.training_set import TrainingSet, refuse_times
 from crowdwise.weights.folds import content_folds
 from crowdwise.weights.steepness import choose_steepness
 
@@ -72,10 +72,12 @@ def weight_parameter(estimator: Any) -> str:
 
 
 def check_numbers(X: Any, estimator: Any) -> None:
-    """Raise with the places of NaN or infinity in numeric features, unless the estimator takes them."""
+    """Raise with the places of NaN or infinity in numeric features, or at times, unless the estimator takes them."""
     first = estimator
     while isinstance(first, Pipeline):
         first = first.steps[0][1]
+    if type(first).__module__.startswith("sklearn.") and not hasattr(first, "transform"):
+        refuse_times(X)
     if hasattr(first, "__sklearn_tags__") and not get_tags(first).input_tags.allow_nan:
         _check_finite_features(X, nan=True)
 
@@ -153,7 +155,8 @@ def taught_classes(classes: Array) -> Array:
     It takes text and whole numbers, and no fractions such as half stars, dates, bytes or numbers beyond 64 bits.
     """
     try:
-        check_classification_targets(classes.repeat(3))  # it warns of targets of which most are different
+        with np.errstate(invalid="ignore"):  # of numbers beyond 64 bits
+            check_classification_targets(classes.repeat(3))  # it warns of targets of which most are different
     except (TypeError, ValueError):
         return np.arange(len(classes))
     return classes

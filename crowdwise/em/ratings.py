@@ -190,9 +190,10 @@ def fit_ratings(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         origin, unit = float(labels.values.mean()), float(labels.values.std())
     low, high = float(labels.values.min()), float(labels.values.max())
-    checked_span(unit * unit, low, high)
     if low == high:
         origin, unit = low, 1.0
+    else:
+        checked_span(unit * unit, low, high)
     standard = replace(labels, values=(labels.values - origin) / unit)
     raters = _first(standard)
     before = raters.consensus(standard)[0]

@@ -175,7 +175,7 @@ def _by_position(X: Any, labels: CrowdLabels) -> CrowdLabels:
             f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
             "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
         )
-    if labels.id_source == "sorted" and "position" not in labels._warned:
+    if labels.id_source == "sorted" and len(labels) and "position" not in labels._warned:
         labels._warned.add("position")
         warn(
             "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were "

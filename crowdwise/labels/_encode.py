@@ -167,7 +167,7 @@ def _encode_objects(values: list[Any], *, ids: bool) -> tuple[Array, Array]:
     distinct = list(index)
     try:
         order = sorted(range(len(distinct)), key=distinct.__getitem__)  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ArithmeticError):  # the NaN of decimals has no order
         if not ids:
             types = ", ".join(sorted({type(value).__name__ for value in distinct}))
             raise LabelError(

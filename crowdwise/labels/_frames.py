@@ -66,7 +66,10 @@ def row_ids(data: object) -> Array | None:
 
 def _column(series: Any) -> Array:
     """A column as an array, everything that means "absent" turned into None or NaN."""
-    values = series.to_numpy()
+    try:
+        values = series.to_numpy()
+    except Exception:  # of each library its own: polars has whole numbers of 128 bits
+        values = as_objects(series.to_list())
     absent = series.is_null().to_numpy()
     if absent.any() and values.dtype.kind not in "fMm":
         values = values.astype(object)
@@ -127,18 +130,32 @@ def table_columns(table: Any) -> dict[Hashable, Array]:
 
 def make_frame(columns: Mapping[str, Array], library: str | None = None) -> Any:
     """A data frame of a library, by default pandas, or polars where that is not installed; it can be changed."""
-    copies = {name: np.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+    copies = {
+        # No library has names with half of a surrogate pair.
+        name.encode(errors="backslashreplace").decode(): np.array(column) if isinstance(column, np.ndarray) else column
+        for name, column in columns.items()
+    }
     if library != "polars":
         with contextlib.suppress(ImportError):
-            return importlib.import_module("pandas").DataFrame(copies)
+            pandas = importlib.import_module("pandas")
+            return pandas.DataFrame({name: _pandas_column(pandas, column) for name, column in copies.items()})
     with contextlib.suppress(ImportError):
         polars = importlib.import_module("polars")
         return polars.DataFrame([_polars_column(polars, name, column) for name, column in copies.items()])
     raise MissingExtraError("a data frame needs pandas (or polars): pip install pandas.")
 
 
+def _pandas_column(pandas: Any, column: Any) -> Any:
+    """A column of pandas; text with half of a surrogate pair, which its strings cannot hold, stays as it is."""
+    try:
+        return pandas.Series(column)
+    except UnicodeEncodeError:
+        return pandas.Series(column, dtype=object)
+
+
 def _polars_column(polars: Any, name: str, column: Any) -> Any:
-    """A column of polars, which has one type; values of several stay as they are."""
-    if isinstance(column, np.ndarray) and len({type(value) for value in column.tolist() if value is not None}) > 1:
-        return polars.Series(name, column.tolist(), dtype=polars.Object)
-    return polars.Series(name, column)
+    """A column of polars, which has one type; values of several, and text that is not UTF-8, stay as they are."""
+    if not isinstance(column, np.ndarray) or len({type(value) for value in column.tolist() if value is not None}) < 2:
+        with contextlib.suppress(UnicodeEncodeError):
+            return polars.Series(name, column)
+    return polars.Series(name, np.asarray(column).tolist(), dtype=polars.Object)

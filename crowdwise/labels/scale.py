@@ -95,14 +95,14 @@ def check_order(classes: Array, *, declared: bool) -> None:
                 f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
                 "Declare them from the lowest to the highest."
             )
+        if np.abs(levels).max(initial=0) > LARGEST:
+            raise LabelError(
+                f"levels beyond {LARGEST:g} are too far apart for their differences to be squared: rescale them."
+            )
         if (np.diff(levels) == 0).any():
             raise LabelError(
                 f"levels of so many digits cannot be told apart as numbers: {classes.tolist()[:8]}. Subtract what they "
                 "have in common."
-            )
-        if np.abs(levels).max(initial=0) > LARGEST:
-            raise LabelError(
-                f"levels beyond {LARGEST:g} are too far apart for their differences to be squared: rescale them."
             )
     elif not declared and classes.dtype.kind not in "mM":
         words = perhaps_no_answers(classes)
@@ -115,8 +115,8 @@ def check_order(classes: Array, *, declared: bool) -> None:
 
 
 def checked_span(variance: float, low: float, high: float) -> float:
-    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
-    if low == high:
+    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if squares lose all digits."""
+    if low == high and abs(low) <= LARGEST:
         return 1.0
     if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
         raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,7 +197,8 @@ def _shares(before: FitResults, after: FitResults) -> dict[Any, tuple[float, flo
     if before.classes is None or after.classes is None:
         return {}
     names = dict.fromkeys([*before.classes.tolist(), *after.classes.tolist()])
-    return {name: (float((before.label == name).mean()), float((after.label == name).mean())) for name in names}
+    old, new = Counter(before.label.tolist()), Counter(after.label.tolist())
+    return {name: (old[name] / len(before.label), new[name] / len(after.label)) for name in names}
 
 
 def _annotators(before: FitResults, after: FitResults) -> tuple[str, dict[str, Array], list[Any], list[Any]]:

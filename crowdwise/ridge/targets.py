@@ -43,8 +43,9 @@ class Targets:
     def of(cls, labels: CrowdLabels, *, intercept: bool = True) -> Targets:
         """The targets for some labels."""
         if labels.classes is None:
+            span = _span(labels.values)  # raises if a mean would overflow
             centre = float(labels.values.mean()) if intercept and labels.n_labels else 0.0
-            return cls(None, centre, 1.0, _span(labels.values))
+            return cls(None, centre, 1.0, span)
         return cls.of_classes(len(labels.classes))
 
     @classmethod
@@ -91,7 +92,7 @@ class Targets:
 
 def _span(ratings: Floats) -> float:
     """Their variance; 1 if they are all the same."""
-    if not len(ratings) or ratings.min() == ratings.max():
+    if not len(ratings):
         return 1.0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return checked_span(float(np.var(ratings)), ratings.min(), ratings.max())

@@ -134,5 +134,6 @@ def test_the_names_and_order_of_annotators_and_classes_do_not_matter(matrix, dat
 def test_unknown_scales_and_immense_ratings_are_errors():
     with pytest.raises(ValueError, match='relative_to must be "observed", "possible"'):
         disagreement(CrowdLabels.from_matrix([[1, 2]]), relative_to="max")
-    with pytest.raises(LabelError, match=r"too far apart.*rescale"):
-        disagreement(CrowdLabels.from_matrix([[1e200, -1e200], [0.0, 1.0]], scale="interval"))
+    for size in (1e200, 1e308):  # the difference of the second is infinite before it is squared
+        with pytest.raises(LabelError, match=r"too far apart.*rescale"):
+            disagreement(CrowdLabels.from_matrix([[size, -size], [0.0, 1.0]], scale="interval"))

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -329,6 +329,7 @@ ODD_CLASSES = {
     "dates": np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]"),
     "bytes": [b"a", b"b", b"c"],
     "beyond 64 bits": [10**30, 10**31, 10**32],
+    "floats beyond 64 bits": [-1e300, 1e20, 1e300],
 }
 
 
@@ -349,3 +350,18 @@ def test_classes_that_scikit_learn_does_not_take_are_learnt_like_any_other(kind,
     if estimator is None and kind != "beyond 64 bits":
         odd.save(tmp_path / "model")
         assert_array_equal(load(tmp_path / "model").predict(X), odd.predict(X))
+
+
+@few_rounds
+@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+def test_times_are_no_features_unless_a_first_step_converts_them(estimator, make):
+    X, matrix = crowd(n_examples=60)
+    times = make((X * 1e9).astype("datetime64[s]"))
+    with pytest.raises(DataError, match="holds times"):
+        CrowdClassifier(estimator).fit(times, matrix)
+    fitted = CrowdClassifier(estimator, max_rounds=1).fit(X, matrix)
+    with pytest.raises(DataError, match="holds times"):
+        fitted.predict(times)
+    converted = make_pipeline(FunctionTransformer(lambda X: np.asarray(X).astype(float)), LogisticRegression())
+    assert len(CrowdClassifier(converted, max_rounds=1).fit(times, matrix).predict(times)) == 60

@@ -192,3 +192,8 @@ def test_reports_judge_the_label_that_is_given():
     matrix = [[1, 1, 5], [5, 5, 1], [3, 3, 3], [2, 2, 2], [4, 4, 4], [1, 5, 3]]
     found = aggregate(CrowdLabels.from_matrix(matrix).with_scale("ordinal", consensus="mean"))
     assert (found.classes[found.codes] == found.label).all()
+
+
+def test_levels_whose_differences_overflow_are_refused():
+    with pytest.raises(LabelError, match="levels beyond 1e"):
+        CrowdLabels.from_matrix([[-1e308, 1e308], [1e308, 1e308]]).with_scale("ordinal")

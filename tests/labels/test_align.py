@@ -239,3 +239,8 @@ def test_rows_without_labels_are_without_truth_too():
     ratings = labels.with_scale("interval")
     assert align(X, ratings, join="left")[1].truth[2] == 1
     assert np.isnan(align(X, ratings, join="left")[1].truth[:2]).all()
+
+
+def test_no_examples_match_no_rows():
+    empty = CrowdLabels.from_table({"item": [], "worker": [], "label": []})
+    assert len(align(np.zeros((0, 2)), empty)[1]) == 0

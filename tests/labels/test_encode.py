@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marks import many_examples
 
+from crowdwise import CrowdLabels
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._encode import (
     as_array,
@@ -242,3 +243,8 @@ def test_tidy_never_rounds():
 def test_values_are_shown_as_people_write_them():
     assert [shown(value) for value in (np.int64(1), np.str_("a"), "a", 0.5)] == ["1", "'a'", "'a'", "0.5"]
     assert "2020-01-01" in shown(np.datetime64("2020-01-01", "ns"))
+
+
+def test_a_truth_of_decimals_is_unknown_where_it_is_not_a_number():
+    labels = CrowdLabels.from_matrix([[Decimal(1)] * 3, [Decimal(2)] * 3, [Decimal(2)] * 3])
+    assert labels.with_truth([Decimal(1), Decimal("NaN"), Decimal(2)]).truth.tolist() == [0, -1, 1]

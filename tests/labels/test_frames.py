@@ -5,7 +5,7 @@ import pytest
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import LabelError
-from crowdwise.labels._frames import find_column, is_frame, row_ids
+from crowdwise.labels._frames import find_column, is_frame, make_frame, row_ids
 
 NUMBERS = {"ann": [1, None], "bob": [2, 1]}
 TEXTS = {"ann": ["x", None], "bob": ["y", "x"]}
@@ -159,3 +159,18 @@ def test_what_is_no_table_is_named():
         CrowdLabels.from_matrix(pl.DataFrame({"a": [1]}).lazy())
     with pytest.raises(LabelError, match="one-dimensional"):
         CrowdLabels.from_table({"task": np.zeros((2, 2)), "worker": [1, 2], "label": [1, 2]})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_keep_text_that_is_not_utf_8_and_escape_it_in_names(library):
+    values = np.array(["\ud800", "b"], dtype=object)
+    frame = make_frame({"label": values, "proba_\ud800": np.zeros(2)}, library)
+    assert list(frame.columns) == ["label", "proba_\\ud800"]
+    assert frame["label"].to_list() == ["\ud800", "b"]
+
+
+def test_whole_numbers_of_128_bits_are_classes():
+    frame = pl.DataFrame({"a": [2**100, 2**100 + 1], "b": [2**100, None]}, schema={"a": pl.Int128, "b": pl.Int128})
+    labels = CrowdLabels.from_matrix(frame)
+    assert labels.classes.tolist() == [2**100, 2**100 + 1]
+    assert labels.n_labels == 3

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor
-from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.exceptions import CrowdConvergenceWarning, LabelError
 from crowdwise.weights.folds import content_folds
 
 
@@ -120,3 +120,9 @@ def test_rounds_begin_with_the_ratings_that_are_given():
     assert_allclose(model.coef_, Ridge(1.0).fit(X, first).coef_, rtol=1e-8)
     with pytest.raises(ValueError, match="finite ratings, one for every"):
         CrowdRidgeRegressor(init=np.full(40, np.nan)).fit(X, X[:, :1] + noise)
+
+
+@pytest.mark.parametrize("rating", [1e160, 1.7e308])
+def test_ratings_that_are_all_the_same_and_too_large_are_refused(rating):
+    with pytest.raises(LabelError, match="rescale them"):
+        CrowdRidgeRegressor().fit(np.eye(6), np.full((6, 3), rating))
