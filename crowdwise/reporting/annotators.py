@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,6 +39,9 @@ _SCORES = {
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
+_COPY = re.compile(
+    r"(same labels as|answers like) (['\"]?)(?P<other>.+?)\2( on \d+% of [\d,]+ examples: shares a vote)?$"
+)
 ROUGH = "a rough estimate: labels of two annotators cannot show who is right"
 PAGES = (("annotators", "Annotators"),)
 
@@ -321,9 +325,13 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     """The best and the worst if their intervals differ, and who is flagged, for a terminal."""
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
     by_flags: dict[str, list[str]] = {}
+    pairs: set[tuple[str, str]] = set()  # copies: what is stated of one is not stated again of the other
     for row in rows:
-        if row["flags"]:
-            by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
+        name, copied = row["annotator"], {flag: _COPY.match(flag) for flag in row["flags"]}
+        flags = [flag for flag, of in copied.items() if not of or (of["other"], name) not in pairs]
+        pairs |= {(name, of["other"]) for of in copied.values() if of}
+        if flags:
+            by_flags.setdefault("; ".join(flags), []).append(row["annotator"])
     groups = [f"{some_of(names)}: {flags.replace(_ADVERSE, _chance_words(names))}" for flags, names in by_flags.items()]
     more = [f"and {len(groups) - NAMED} more (see the report)"] if len(groups) > NAMED else []
     return [("Annotators", _best_and_worst(summary, rows)), ("Flagged", "; ".join([*groups[:NAMED], *more]))]

@@ -270,6 +270,24 @@ def test_annotators_with_the_same_flag_are_named_together(data):
     assert f"Flagged     {first} and {second}: odd; {third}: copy" in summary_lines(summary)
 
 
+@pytest.mark.parametrize("name", [str, int], ids=["texts", "numbers"])
+@pytest.mark.parametrize("changed", [0, 6], ids=["copies", "near copies"])
+def test_copies_are_flagged_once_in_the_terminal_and_both_in_the_report(name, changed):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    values = np.where(rng.random((300, 5)) < 0.75, truth[:, np.newaxis], 1 - truth[:, np.newaxis])
+    values[:, 4] = values[:, 3]
+    values[:changed, 4] = 1 - values[:changed, 4]
+    labels = CrowdLabels.from_matrix(values, annotators=[name(i) for i in range(11, 16)])
+    summary = summarize(aggregate(labels), labels)
+    flags = {row["annotator"]: row["flags"] for row in summary["annotators"]["rows"] if row["flags"]}
+    assert set(flags) == {"14", "15"}
+    (line,) = [line for line in summary_lines(summary) if line.startswith("Flagged")]
+    assert line.count("answers like" if changed else "same labels as") == 1
+    assert "14" in line
+    assert "15" in line
+
+
 def test_a_harsh_judge_may_be_the_best_and_is_called_harsh():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, 6, 400)
