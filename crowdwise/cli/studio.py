@@ -38,7 +38,7 @@ Examples:
     "--model",
     type=click.Choice(["auto", "logistic", "ridge", "labels-only"]),
     default="auto",
-    help="auto is ridge for numbers, else as in fit.",
+    help="auto is the model of RUN; for files, ridge if features are numbers, else as in fit.",
 )
 @click.option(
     "--truth", type=FILE, metavar="FILE", help="Known answers for some examples: used in the fit and to measure people."
@@ -74,7 +74,7 @@ def command(
     about = {"pictures": pictures, "experts": options["experts"]}
     with console.step("Starting"):
         if is_run(labels):
-            studio, folder = of_run(labels, **about)
+            studio, folder = of_run(labels, options["model"], **about)
         else:
             inputs = read_inputs(labels, features, truth=options["truth"], show=options["shown"], **reading)
             for note in inputs.notes:
