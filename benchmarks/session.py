@@ -2,8 +2,9 @@
 
 People answer by how easy an example is and by how much they have learned: the probability of a wrong answer is half of
 exp(-skill * distance from the boundary). Half of the answers get feedback, and each of these raises the skill, most on
-examples that are neither trivial nor out of reach. Five people answer 200 examples, ten at a time; every rule meets the
-same people, examples and answers to come. People are weak at first, or able.
+examples that are neither trivial nor out of reach. Five people answer 200 examples, ten at a time until accuracies have
+been measured and forty at a time from then on, where only the stop line is watched; every rule meets the same people,
+examples and answers to come. People are weak at first, or able.
 
 --seeds N is the number of sessions per row, --first S the first seed, --jobs the number of processes.
 """
@@ -21,11 +22,11 @@ from crowdwise import CrowdRidgeClassifier, Session
 from crowdwise.exceptions import CrowdWarning
 
 SKILLS = {"weak": (0.5, 2.5), "able": (2.0, 6.0)}
-RULES = ("easy", "uncertain", "random")
+RULES = ("random", "easy", "uncertain")
 ANSWERS = (50, 100, 400)
-N_EXAMPLES, N_PEOPLE, N_FEATURES, BATCH = 200, 5, 10, 10
+N_EXAMPLES, N_PEOPLE, N_FEATURES, BATCH, LATE_BATCH = 200, 5, 10, 10, 40
 # Whether to stop is asked every so many answers, once there is one for each example.
-STOP_BELOW, STOP_EVERY = 1 / 200, 50
+STOP_BELOW, STOP_EVERY = 1 / 200, 40
 LEARNING = Place("docs/guide/session.md", "session rules")
 
 
@@ -86,7 +87,8 @@ def run_session(seed: int, rule: str, people_are: str, *, classifier: bool) -> t
     while n_answers < N_EXAMPLES * N_PEOPLE:
         name = f"p{turn % N_PEOPLE}"
         turn += 1
-        for example in session.next(name, n=BATCH, rule=rule):
+        n_asked = BATCH if n_answers < ANSWERS[-1] else LATE_BATCH
+        for example in session.next(name, n=n_asked, rule=rule):
             session.answer(example, name, people[name].answer(int(crowd.truth[example]), crowd.distance[example]))
             n_answers += 1
         if n_answers in ANSWERS:
@@ -122,19 +124,20 @@ def main() -> None:
             sessions = Parallel(options.jobs)(jobs)
             by_rule.append(100 * np.array([accuracies for accuracies, _ in sessions]))
             stops += [changed for _, changed in sessions if changed is not None]
-        of = f"{people_are}, {'classifier' if classifier else 'consensus'}"
         for k, n_answers in enumerate(ANSWERS):
-            means = [f"{accuracies[:, k].mean():.1f}" for accuracies in by_rule]
-            gaps = [accuracies[:, k] - by_rule[-1][:, k] for accuracies in by_rule[:-1]]
-            spread = [f"{gap.mean():+.1f}±{gap.std() / n_seeds**0.5:.1f}" for gap in gaps]
-            learning.append([of, f"{n_answers}", *bold_best(means), *spread])
+            means = bold_best([f"{accuracies[:, k].mean():.1f}" for accuracies in by_rule])
+            gaps = [accuracies[:, k] - by_rule[0][:, k] for accuracies in by_rule[1:]]
+            spread = ["", *(f" ({gap.mean():+.1f}±{gap.std() / n_seeds**0.5:.1f})" for gap in gaps)]
+            cells = [mean + gap for mean, gap in zip(means, spread, strict=True)]
+            learning.append([f"{people_are}, {'classifier' if classifier else 'consensus'}", f"{n_answers}", *cells])
     right = sum(changed < STOP_BELOW for changed in stops)
     n_sessions = n_seeds * len(SKILLS) * 2 * len(RULES)
     note = (
-        f"{n_seeds} sessions per cell, from seed {options.first} on; {N_PEOPLE} people, {N_EXAMPLES} examples. Fewer "
-        f"than 1 in 200 labels were expected to change in {len(stops)} of {n_sessions} sessions, rightly in {right}."
+        f"{n_seeds} sessions per cell; {N_PEOPLE} people, {N_EXAMPLES} examples. In brackets: less the random order, ± "
+        f"a standard error. Fewer than 1 in 200 labels were expected to change in {len(stops)} of {n_sessions} "
+        f"sessions, rightly in {right}."
     )
-    columns = ("people, accuracy (%) of", "answers", *RULES, "easy less random", "uncertain less random")
+    columns = ("accuracy (%) of", "answers", *RULES)
     run.table(LEARNING, columns, learning, note)
 
 

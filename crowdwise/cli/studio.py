@@ -38,7 +38,7 @@ Examples:
     "--model",
     type=click.Choice(["auto", "logistic", "ridge", "labels-only"]),
     default="auto",
-    help="auto is ridge for numbers, else as in fit.",
+    help="auto is the model of RUN; for files, ridge if features are numbers, else as in fit.",
 )
 @click.option(
     "--truth", type=FILE, metavar="FILE", help="Known answers for some examples: used in the fit and to measure people."
@@ -65,6 +65,19 @@ def command(
     RUN is the folder of a run of crowdwise fit; LABELS and FEATURES are files as for crowdwise fit. The page is served
     to this computer alone. Answers are kept in a journal, so that the same command goes on after any end.
     """
+    from crowdwise.studio._listen import listen
+
+    run = Path(labels) / "run.json"
+    listening = listen(run.parent if run.is_file() else Path(out), options["port"])
+
+    def announce() -> None:
+        show_json("studio", {"address": listening.address}) if as_json else show(listening.address)
+
+    # Imports take longer than all else: the address comes first, unless the command will fail for want of a file.
+    can_be_read = all(path is None or Path(path).exists() for path in (labels, features, options["truth"]))
+    if can_be_read:
+        announce()
+
     from crowdwise.runs import Settings, is_run, read_inputs
     from crowdwise.studio import serve
     from crowdwise.studio._open import of_inputs, of_run
@@ -74,7 +87,7 @@ def command(
     about = {"pictures": pictures, "experts": options["experts"]}
     with console.step("Starting"):
         if is_run(labels):
-            studio, folder = of_run(labels, **about)
+            studio, folder = of_run(labels, options["model"], **about)
         else:
             inputs = read_inputs(labels, features, truth=options["truth"], show=options["shown"], **reading)
             for note in inputs.notes:
@@ -84,8 +97,7 @@ def command(
             studio = of_inputs(inputs, folder, Settings(model=options["model"]), title=Path(labels).name, **about)
             _ = studio.session.result  # labels of which nothing can be learned are an error here, not on the page
 
-    def announce(address: str) -> None:
-        show_json("studio", {"address": address}) if as_json else show(address)
-
+    if not can_be_read:
+        announce()
     with studio.session:
-        serve(studio, folder, port=options["port"], browser=not options["no_browser"], announce=announce)
+        serve(studio, folder, listening, browser=not options["no_browser"])

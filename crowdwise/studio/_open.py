@@ -23,14 +23,17 @@ from crowdwise.studio._state import Studio
 JOURNAL, _NOTE = "answers.jsonl", "studio.json"
 
 
-def of_run(path: PathLike, **session: Any) -> tuple[Studio, Path]:
+def of_run(path: PathLike, model: str = "auto", **session: Any) -> tuple[Studio, Path]:
     """The studio of a run of ``crowdwise fit``; answers are kept in its folder.
 
-    What the run has found is used until the first answer, so that no fit is waited for.
+    It opens with the model of the run, or with another one that is asked for. What the run has found is used until the
+    first answer, so that no fit is waited for, and the first screen has the numbers of the report.
     """
     run = open_run(path)
     title = f"{run.path.name}: {run.note['inputs'][0]['path']}"
     settings, summary = Settings(**run.note["settings"]), run.note.get("summary")
+    if model != "auto":
+        settings = replace(settings, model=model)
     studio = of_inputs(run.inputs(), run.path, settings, title=title, fitted=run.model(), summary=summary, **session)
     return studio, run.path
 
@@ -48,19 +51,28 @@ def of_inputs(
 ) -> Studio:
     """The studio of what was read; the journal of its answers is in the folder, and goes on if it is there.
 
-    Known answers are used in the fits, and measure people. `fitted` is a model of these inputs and `summary` what is
-    said of it, used as long as they are what the studio itself would find.
+    Known answers are used in the fits, and measure people. `fitted` is the model of a run of these inputs and `summary`
+    what is said of it, used as long as they are what the studio itself would find.
     """
     labels, settings = inputs.labels, settings or Settings()
     if labels.classes is None:
         raise DataError("the studio is for classes. Ratings have a report: crowdwise fit --ratings.")
-    if settings.model == "auto" and inputs.X is not None and not sparse.issparse(inputs.X) and labels.levels is None:
-        settings = replace(settings, model="ridge")  # which follows the sliders at once
+    can_be_ridge = inputs.X is not None and not sparse.issparse(inputs.X) and labels.levels is None
+    about_model = ""
+    if settings.model == "auto" and can_be_ridge and fitted is None:
+        settings = replace(settings, model="ridge")
+        about_model = "Ridge follows the sliders live; crowdwise fit uses the logistic model by default."
     settings = settings.settled(features=inputs.X is not None, truth=bool(inputs.truth), scale=labels.scale.name)
     labels = settings.known_of(labels if inputs.truth is None else labels.with_truth(inputs.truth))
     _check_same(folder, labels.shape, labels.n_labels)
     model = estimator_of(settings)
     is_same = type(fitted) is (FitResults if model is None else type(model))
+    if fitted is not None and not is_same:
+        about_model = "The run itself has another model, so its report has other numbers."
+    elif fitted is not None and inputs.truth and not settings.use_truth:
+        about_model = "It uses the known answers, which the run only compared its consensus with (see --use-truth)."
+    elif fitted is not None and settings.model == "logistic" and can_be_ridge:
+        about_model = "For sliders that follow live, open the run with --model ridge."
     if not is_same or (inputs.truth and not settings.use_truth):
         fitted, summary = None, None
     elif model is not None:
@@ -80,7 +92,7 @@ def of_inputs(
         if fitted is not None:
             session._keep(fitted, 0)
     names = None if inputs.features is None else inputs.features.recipe.feature_names
-    return Studio(session, title, feature_names=names, pictures=pictures, summary=summary)
+    return Studio(session, title, feature_names=names, pictures=pictures, summary=summary, about_model=about_model)
 
 
 def _check_same(folder: Path, shape: tuple[int, ...], n_labels: int) -> None:

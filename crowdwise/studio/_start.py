@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from crowdwise.reporting.summarize import summary_of
-from crowdwise.studio._state import Answer, Studio, class_names
+from crowdwise.studio._state import Answer, Studio, class_names, model_name
 
 
 def start(studio: Studio) -> Answer:
-    """What there is, in three sentences and four numbers."""
+    """What there is, and how it is followed: asked for after every answer, so nothing of it is long to make."""
     session, texts = studio.session, studio.texts
     labels = session.labels
-    summary = _summary(studio) if labels.n_labels else {"headline": [], "numbers": []}
+    if labels.n_labels:
+        studio.fit()  # the position of the sliders is that of the fit
     return {
         "title": studio.title,
         "version": session.version,
-        "headline": summary["headline"],
-        "numbers": summary["numbers"],
+        "model": f"{_model_words(studio)} {studio.about_model}".strip() if labels.n_labels else "",
         "size": {"examples": len(labels), "annotators": labels.n_annotators, "labels": labels.n_labels},
         "classes": class_names(labels.classes),
         "people": session.people,
@@ -32,22 +30,35 @@ def start(studio: Studio) -> Answer:
     } | _followed_by(studio)
 
 
-def _summary(studio: Studio) -> Any:
-    """That of the report, as the run kept it or made anew."""
-    fit = studio.fit()
-    if studio.summary is not None and studio.session.version == 0:
-        return studio.summary
-    return studio.section("start", lambda: summary_of(fit))
+def summary(studio: Studio) -> Answer:
+    """Three sentences and four numbers, those of the report: as the run kept them, or made anew."""
+    if not studio.session.labels.n_labels:
+        return {"headline": [], "numbers": []}
+    fit, made = studio.fit(), studio.summary
+    if made is None or studio.session.version:
+        made = studio.section("summary", lambda: summary_of(fit))
+    return {"headline": made["headline"], "numbers": made["numbers"]}
+
+
+def _model_words(studio: Studio) -> str:
+    """Which model the results that are shown come from."""
+    session = studio.session
+    if session.model is None:
+        return "The consensus is computed from the labels alone."
+    if session.is_slow and session.is_pending:
+        return f"The consensus is computed from the labels alone until the {model_name(session.model)} model is fitted."
+    return f"Consensus and accuracies are those of the {model_name(session.model)} model."
 
 
 def _followed_by(studio: Studio) -> Answer:
     """How a slider is followed, and what is recomputed then."""
+    model = studio.session.model
     if studio.session.is_slow:
-        words = "Every position is a new fit of the classifier, in the background; the last position wins."
+        words = f"Each position is a new fit of the {model_name(model)} model, in the background; the last one wins."
         return {"follows": "fit", "recomputed": words}
-    if studio.session.model is None:
-        return {"follows": "labels", "recomputed": "Every position is a new consensus of all labels."}
-    words = "Every position is solved from sums that are kept: no pass over the data."
+    if model is None:
+        return {"follows": "labels", "recomputed": "Each position is a new consensus of all labels."}
+    words = f"Each position is a new {model_name(model)} model, solved from stored sums without a pass over the data."
     return {"follows": "sums", "recomputed": words}
 
 
@@ -58,6 +69,6 @@ def now(studio: Studio) -> Answer:
         "version": session.version,
         "labels": session.labels.n_labels,
         "answers": sum(len(session.done_by(person)) for person in session.people),
-        "is_pending": session.is_pending,
+        "is_pending": session.is_slow and session.is_pending,
         "position": vars(studio.position),
     }

@@ -21,6 +21,7 @@ from crowdwise.studio._fits import Fits, Pending, Report
 from crowdwise.studio._schema import Problem
 
 Answer = dict[str, Any]
+_NAMES = {"CrowdLogisticClassifier": "logistic"}
 WHOLE_TEXT = 100_000  # characters of a text that is shown by itself
 
 
@@ -49,6 +50,8 @@ class Studio:
         The folder in which the texts of the session are names of pictures.
     summary : dict or None, default=None
         "headline" and "numbers" of the labels that the session began with, where a run kept them.
+    about_model : str, default=""
+        A sentence: why this model, or how to see another one.
     """
 
     session: Session
@@ -56,6 +59,7 @@ class Studio:
     feature_names: list[str] | None = None
     pictures: Path | None = None
     summary: Mapping[str, Any] | None = None
+    about_model: str = ""
 
     def __post_init__(self) -> None:
         session = self.session
@@ -185,6 +189,11 @@ class Studio:
 def class_names(classes: Array | None) -> list[str]:
     """Classes as they are shown."""
     return [] if classes is None else [named(name) for name in classes]
+
+
+def model_name(model: Any) -> str:
+    """The name of a model as the options of commands have it; of any other that of its class."""
+    return "ridge" if hasattr(model, "at") else _NAMES.get(type(model).__name__, type(model).__name__)
 
 
 def position_of(fit: Fit, without: str | None) -> Answer:

@@ -10,6 +10,7 @@ from crowdwise.studio import _examples, _explore, _label, _model, _start
 
 VIEWS: dict[str, Callable[..., Any]] = {
     "start": _start.start,
+    "summary": _start.summary,
     "now": _start.now,
     "refit": _explore.refit,
     "curve": _explore.curve,

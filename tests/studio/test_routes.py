@@ -238,3 +238,13 @@ def test_a_checked_answer_is_counted(open_studio: Callable[..., Studio]) -> None
         assert found == {"code": 1, "is_right": code == 1}
         progress = client.get("/label.json", {"person": person}).json()["progress"]
         assert (progress["checked"], progress["right"]) == (1, code)
+
+
+def test_an_answer_makes_no_summary(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdwise.studio._start.summary_of", lambda fit: pytest.fail("a summary"))
+    answer = {"person": "ann", "row": 3, "code": 1}
+    assert client.post("/answer.json", answer).status == 200
+    for path in ("/start.json", "/now.json", "/label.json?person=ann"):
+        assert client.get(path).status == 200
+    monkeypatch.setattr("crowdwise.studio._start.summary_of", lambda fit: {"headline": ["new"], "numbers": []})
+    assert ask(client, "/summary.json") == {"headline": ["new"], "numbers": []}

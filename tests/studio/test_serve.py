@@ -23,8 +23,8 @@ from crowdwise.exceptions import BusyError, DataError, MissingDataError
 from crowdwise.runs import Settings, fit, open_run, read_inputs
 from crowdwise.session import Session
 from crowdwise.studio._fits import Pending
+from crowdwise.studio._listen import bound, read_token, write_token
 from crowdwise.studio._open import of_inputs, of_run
-from crowdwise.studio._serve import _bound, read_token, write_token
 from crowdwise.studio._views import VIEWS
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +93,7 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged() -> None:
 def test_the_process_listens_on_loopback_alone_and_keeps_its_token_private(tmp_path: Path) -> None:
     server = Server(tmp_path, write_labels(tmp_path))
     try:
+        assert server.ask("/summary.json")["headline"]
         token = tmp_path / "studio" / "studio.token"
         assert stat.S_IMODE(token.stat().st_mode) == 0o600
         listening = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -100,7 +101,6 @@ def test_the_process_listens_on_loopback_alone_and_keeps_its_token_private(tmp_p
         assert ours == [f"0100007F:{server.port:04X}"]
         everywhere = Path("/proc/net/tcp6").read_text()
         assert f":{server.port:04X} " not in everywhere.replace("\n", " \n")
-        assert server.ask("/start.json")["headline"]
     finally:
         code = server.kill(signal.SIGINT)
     assert code == 130
@@ -129,11 +129,11 @@ def test_long_addresses_and_wrong_methods_are_answered_as_described(tmp_path: Pa
 
 
 def test_a_port_that_is_taken_is_an_error_if_it_was_wanted_and_replaced_if_not() -> None:
-    taken = _bound(None, 0)
+    taken = bound(None, 0)
     port = taken.getsockname()[1]
     with pytest.raises(BusyError, match=f"port {port} is in use"):
-        _bound(port, 0)
-    other = _bound(None, port)
+        bound(port, 0)
+    other = bound(None, port)
     assert other.getsockname()[0] == "127.0.0.1"
     assert other.getsockname()[1] != port
     for one in (taken, other):
@@ -159,7 +159,7 @@ def test_a_token_file_that_is_a_link_does_not_write_elsewhere(tmp_path: Path) ->
 
 
 def test_sockets_are_not_shared() -> None:
-    one = _bound(None, 0)
+    one = bound(None, 0)
     assert one.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT) == 0
     one.close()
 
@@ -201,7 +201,8 @@ def test_a_run_is_opened_with_its_features_names_and_answers(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    "settings", [Settings(model="ridge"), Settings(model="logistic"), Settings(model="labels-only", steepness=2.0)]
+    "settings",
+    [Settings(), Settings(model="ridge"), Settings(model="logistic"), Settings("labels-only", steepness=2.0)],
 )
 def test_a_run_is_opened_without_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.chdir(tmp_path)
@@ -215,8 +216,9 @@ def test_a_run_is_opened_without_a_fit(tmp_path: Path, monkeypatch: pytest.Monke
             patched.setattr(Session, name, lambda *given, **settings: pytest.fail("a fit"))
         studio, _ = of_run("run")
         screen = VIEWS["start"](studio)
-        assert (screen["headline"], screen["numbers"]) == (run.summary["headline"], run.summary["numbers"])
+        assert VIEWS["summary"](studio) == {name: run.summary[name] for name in ("headline", "numbers")}
         assert screen["position"]["steepness"] == run.chosen()["steepness"]
+        assert ("labels alone" if features is None else f"the {run.settings.model} model") in screen["model"]
     with studio.session as session:
         before = session.result
         if studio.solves_sums:
@@ -226,7 +228,24 @@ def test_a_run_is_opened_without_a_fit(tmp_path: Path, monkeypatch: pytest.Monke
         assert session.result is not None  # begins the fit of a model that takes long
         session.wait()
         assert_allclose(session.result.proba, before.proba, rtol=1e-10)
-        assert VIEWS["start"](studio)["headline"] != []
+        assert VIEWS["summary"](studio)["headline"] != []
+
+
+def test_a_run_can_be_opened_with_a_model_whose_sliders_are_live(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    X, _, _ = crowd()
+    rows = "".join(f"e{i},{','.join(map(str, row))}\n" for i, row in enumerate(X.tolist()))
+    Path("features.csv").write_text(f"id,size,age,height,width\n{rows}")
+    fit(write_labels(tmp_path), "features.csv", out="run")
+    studio, _ = of_run("run")
+    with studio.session:
+        assert VIEWS["start"](studio)["follows"] == "fit"
+        assert "--model ridge" in VIEWS["start"](studio)["model"]
+    studio, _ = of_run("run", "ridge")
+    with studio.session:
+        screen = VIEWS["start"](studio)
+    assert screen["follows"] == "sums"
+    assert screen["model"].endswith("The run itself has another model, so its report has other numbers.")
 
 
 def test_the_first_screen_of_a_run_does_not_wait_for_what_sliders_need(tmp_path: Path, monkeypatch) -> None:
@@ -247,7 +266,7 @@ def test_the_first_screen_of_a_run_does_not_wait_for_what_sliders_need(tmp_path:
     with studio.session:
         studio.prepare()
         assert began.is_set()
-        screen, position = VIEWS["start"](studio), VIEWS["now"](studio)["position"]
+        screen, position = VIEWS["summary"](studio), VIEWS["now"](studio)["position"]
         with pytest.raises(Pending):
             VIEWS["refit"](studio, 3.0, None, None, "")
         may_end.set()

@@ -4,7 +4,7 @@ import { isTemporary, untilDone } from "./lib/retry.js";
 const SEAT = Math.random().toString(36).slice(2);
 const TOKEN = "crowdwise-token";
 // These do not depend on a position, so there is nothing to be overtaken.
-const FIXED = new Set(["start.json", "now.json", "pairs.json", "label.json"]);
+const FIXED = new Set(["start.json", "summary.json", "now.json", "pairs.json", "label.json"]);
 const listeners = new Set();
 let token = null;
 let isLost = false;

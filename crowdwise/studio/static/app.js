@@ -75,7 +75,8 @@ function App() {
   const [address, go] = useAddress();
   const now = useNow();
   const isLost = useLost();
-  const version = now?.version ?? 0;
+  // Results change with the labels, and again when the classifier has been fitted to them.
+  const version = `${now?.version ?? 0}${now?.is_pending ? " pending" : ""}`;
   const state = useData("start.json", {}, version);
   if (state.problem?.status === 401) return html`<${NoToken} />`;
   if (state.problem && !state.data) return html`<main><p class="banner" role="alert">${state.problem.message}</p></main>`;

@@ -38,7 +38,7 @@ export function Overview({ refit, curve, kept }) {
   const hasCoefficients = refit.coefficients.length > 0;
   return html`<div class=${`grid ${hasCoefficients ? "three" : "two"}`}>
       <${Panel} id="weights" title="Weight by disagreement"><${Weights} levels=${refit.levels} /></${Panel}>
-      <${Panel} id="moving" title="Annotators" note="weight, and how it moves with the steepness"><${Moving} refit=${refit} curve=${curve} kept=${kept} /></${Panel}>
+      <${Panel} id="moving" title="Annotators" note=${curve ? "weight, and how it moves with the steepness" : "weight"}><${Moving} refit=${refit} curve=${curve} kept=${kept} /></${Panel}>
       ${hasCoefficients && html`<${Panel} id="coefficients" title="Coefficients" note=${`of ${start.classes.at(-1)}, the largest`}><${Coefficients} rows=${refit.coefficients} /></${Panel}>`}
     </div>
     <div class="stack-below">
