@@ -30,6 +30,7 @@ from all_models import (
     sure_of,
 )
 from crowds import HeldCrowd
+from marks import in_slow_run
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -441,7 +442,7 @@ def test_fault_23_the_objective_is_never_worse_silently(name, seed, missing):
 # ---------------------------------------------------------------------- faults: sizes
 
 
-@pytest.mark.parametrize("n_annotators", [1001, 3000])
+@pytest.mark.parametrize("n_annotators", [1001, in_slow_run(3000)])
 @over([*CLASSIFIERS, "perceptron", "aggregate"])
 def test_fault_24_more_than_a_thousand_labels_on_an_example_do_not_underflow(name, n_annotators):
     rng = np.random.default_rng(0)

@@ -46,7 +46,7 @@ from crowdwise.weights import SelfPaced, Smooth
 
 
 @few_rounds
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 @pytest.mark.parametrize("missing", [in_slow_run(0.0), 0.5])
 @pytest.mark.parametrize(
     ("settings", "round_weights", "class_weights"),

@@ -6,6 +6,7 @@ from crowds import HeldCrowd, balanced_twin, crowd, labels_of, paced_twin, rare_
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
@@ -81,7 +82,7 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 @pytest.mark.parametrize(
     ("settings", "steps"),
     [
@@ -136,7 +137,7 @@ def raykar(X, matrix, l2, n_rounds, strength=4.0):
     return theta, confusion, q
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1), in_slow_run(2)])
 def test_independent_errors_and_one_classifier_are_the_model_of_raykar(seed):
     X, matrix = crowd(seed, n_examples=60, missing=0.3)
     theta, confusion, q = raykar(X, matrix, 2.0, 200)
