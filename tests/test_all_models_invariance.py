@@ -35,7 +35,7 @@ from crowdwise.exceptions import DataError
 # ---------------------------------------------------------------------- the same, written in another way
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 3])
 @over(EVERYTHING)
 def test_permuting_examples_permutes_the_result(name, n_classes):
     if n_classes == 3 and name in ("regressor", *PERCEPTRONS):
@@ -55,7 +55,7 @@ def test_permuting_examples_permutes_the_result(name, n_classes):
     assert other.examples_.tolist() == order.tolist()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 3])
 @pytest.mark.parametrize("estimator", [LogisticRegression(tol=1e-10, max_iter=10_000), GaussianNB()], ids=repr)
 def test_folds_of_any_classifier_do_not_depend_on_the_order_of_rows_and_classes(estimator, n_classes):
     X, y = data_for("any", missing=0.3, n_classes=n_classes, clarity=3.0)
@@ -90,7 +90,7 @@ def test_permuting_features_changes_nothing(name):
     assert_same_fit(one, other, X, X[:, order], rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 3])
 @over([*CLASSIFIERS, *PERCEPTRONS, "aggregate"])
 def test_permuting_the_names_of_classes_permutes_the_result(name, n_classes):
     if n_classes == 3 and name in PERCEPTRONS:
