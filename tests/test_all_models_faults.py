@@ -30,6 +30,7 @@ from all_models import (
     sure_of,
 )
 from crowds import HeldCrowd
+from marks import in_slow_run
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -397,7 +398,7 @@ def test_fault_21_annotators_who_copy_each_other_are_no_singularity_and_flagged(
         assert model.expertise_[0] == pytest.approx(model.expertise_[5])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1), in_slow_run(2)])
 @over([*CLASSIFIERS, "aggregate"])
 def test_fault_22_random_labels_give_a_result_that_tells_whether_it_settled(name, seed):
     rng = np.random.default_rng(seed)
@@ -422,7 +423,7 @@ def test_fault_23_rounds_that_do_not_settle_are_told_with_the_last_change(name):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, *map(in_slow_run, range(2, 5))])
 @over(["ridge", "logistic in sample", "aggregate"])
 def test_fault_23_the_objective_is_never_worse_silently(name, seed, missing):
     rng = np.random.default_rng(seed)
@@ -441,7 +442,7 @@ def test_fault_23_the_objective_is_never_worse_silently(name, seed, missing):
 # ---------------------------------------------------------------------- faults: sizes
 
 
-@pytest.mark.parametrize("n_annotators", [1001, 3000])
+@pytest.mark.parametrize("n_annotators", [1001, in_slow_run(3000)])
 @over([*CLASSIFIERS, "perceptron", "aggregate"])
 def test_fault_24_more_than_a_thousand_labels_on_an_example_do_not_underflow(name, n_annotators):
     rng = np.random.default_rng(0)

@@ -174,7 +174,7 @@ def test_fault_29_labels_are_not_changed(name):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["CrowdLabels", "matrix with NaN"])
-@over(LEARNERS, slow=ANY)
+@over(LEARNERS, slow=[*ANY, "ridge cv"])
 def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_a_splitter(name, whole):
     X, y = data_for(name, clarity=5.0, missing=0.5)
     y = y if whole else y.to_matrix().astype(float)

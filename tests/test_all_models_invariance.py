@@ -24,6 +24,7 @@ from all_models import (
     steady,
     sure_of,
 )
+from marks import in_slow_run
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -34,7 +35,7 @@ from crowdwise.exceptions import DataError
 # ---------------------------------------------------------------------- the same, written in another way
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 3])
 @over(EVERYTHING)
 def test_permuting_examples_permutes_the_result(name, n_classes):
     if n_classes == 3 and name in ("regressor", *PERCEPTRONS):
@@ -54,7 +55,7 @@ def test_permuting_examples_permutes_the_result(name, n_classes):
     assert other.examples_.tolist() == order.tolist()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 3])
 @pytest.mark.parametrize("estimator", [LogisticRegression(tol=1e-10, max_iter=10_000), GaussianNB()], ids=repr)
 def test_folds_of_any_classifier_do_not_depend_on_the_order_of_rows_and_classes(estimator, n_classes):
     X, y = data_for("any", missing=0.3, n_classes=n_classes, clarity=3.0)
@@ -89,7 +90,7 @@ def test_permuting_features_changes_nothing(name):
     assert_same_fit(one, other, X, X[:, order], rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 3])
 @over([*CLASSIFIERS, *PERCEPTRONS, "aggregate"])
 def test_permuting_the_names_of_classes_permutes_the_result(name, n_classes):
     if n_classes == 3 and name in PERCEPTRONS:
@@ -107,7 +108,7 @@ def test_permuting_the_names_of_classes_permutes_the_result(name, n_classes):
     assert_same_fit(one, other, X, classes=swapped, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("missing", [0.3, 0.6])
+@pytest.mark.parametrize("missing", [0.3, in_slow_run(0.6)])
 @over(MODELS, without=["any tree"], variants=True)  # whose leaves have a least number of rows
 def test_repeated_rows_are_whole_numbers_of_sample_weight(name, missing):
     X, y = data_for(name, missing=missing, n_annotators=9 if missing < 0.5 else 4)
@@ -185,7 +186,7 @@ def test_features_that_cannot_be_squared_are_learnt_from_or_refused(name, scale)
     assert refused is None or "escale the features" in refused
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1)])
 @over([*RIDGE, *LOGISTIC])
 def test_a_jitter_of_the_last_digits_changes_next_to_nothing(name, seed):
     X, y = data_for(name, missing=0.3, seed=seed)

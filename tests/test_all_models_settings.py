@@ -14,13 +14,14 @@ from all_models import (
     new,
     over,
 )
+from marks import in_slow_run
 from sklearn.ensemble import RandomForestClassifier
 
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.weights import Fading, SelfPaced, Smooth
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1)])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @over(EVERYTHING)
 def test_an_ordinary_crowd_is_no_reason_for_a_warning(name, missing, seed):
@@ -36,7 +37,7 @@ def test_curricula_that_settle_do_so_with_default_settings(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1)])
 def test_forests_are_quiet_with_default_settings(seed):
     X, y = data_for("any", n=100, n_annotators=9, missing=0.3, seed=seed)
     forest = RandomForestClassifier(20)

@@ -101,20 +101,24 @@ class Agreement:
         lines = [
             f"Agreement of {self.n_annotators:,} annotators on {self.n_examples:,} examples with two labels or more "
             f"({self.scale}{weighted}; {100 * self.confidence:g}% intervals)",
-            *(f"  {name:21} {estimate}" for name, estimate in self._named().items()),
-            f"  {self._pairs_in_words()}",
+            *(f"  {name:21} {estimate}" for name, estimate in self._named().items() if self._applies(estimate)),
+            *(f"  {line}" for line in self._pairs_in_words()),
             *(f"  note: {note}" for note in self.notes),
         ]
         return "\n".join(lines)
 
-    def _pairs_in_words(self) -> str:
+    def _applies(self, estimate: Estimate) -> bool:
+        """Whether to print it: what needs levels is left out for ratings without, and a note says so."""
+        return self.scale != "interval" or np.isnan(self.alpha.value) or not np.isnan(estimate.value)
+
+    def _pairs_in_words(self) -> list[str]:
         known = self.pairs.kappa[~np.isnan(self.pairs.kappa)]
         if len(known) == 0:
-            return "Cohen's kappa: of no pair"
-        return (
+            return [] if self.scale == "interval" else ["Cohen's kappa: of no pair"]
+        return [
             f"Cohen's kappa of {len(known):,} pairs: median {np.median(known):.3f}, "
             f"from {known.min():.3f} to {known.max():.3f}"
-        )
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON; NaN is None."""

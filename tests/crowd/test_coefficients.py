@@ -196,6 +196,8 @@ def test_ratings_of_many_values_have_the_alpha_of_the_definition(rng):
     assert np.isnan(found.ac.value)
     assert len(found.pairs) == 0
     assert "more than 100 different values" in repr(found)
+    assert "undefined" not in repr(found)  # only what applies is printed
+    assert "of no pair" not in repr(found)
 
 
 # ---------------------------------------------------------------------- invariances

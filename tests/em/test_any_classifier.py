@@ -46,7 +46,7 @@ from crowdwise.weights import SelfPaced, Smooth
 
 
 @few_rounds
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 @pytest.mark.parametrize("missing", [in_slow_run(0.0), 0.5])
 @pytest.mark.parametrize(
     ("settings", "round_weights", "class_weights"),
@@ -180,7 +180,7 @@ def test_the_temperature_stays_finite_where_nothing_contradicts_the_model():
     assert_allclose(best_temperature(scores, certain, np.ones(5)), by_hand[gain.argmax()], rtol=1e-3)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 def test_temperature_and_offsets_equal_the_slow_twin(n_classes, rng):
     truth = rng.integers(0, n_classes, 80) // (n_classes - 1)
     scores = rng.normal(size=(80, n_classes)) + np.eye(n_classes)[truth]

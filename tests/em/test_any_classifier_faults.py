@@ -334,7 +334,7 @@ ODD_CLASSES = {
 
 
 @few_rounds
-@pytest.mark.parametrize("estimator", [None, LinearSVC(), DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize("estimator", [None, LinearSVC(), in_slow_run(DecisionTreeClassifier(max_depth=2))])
 @pytest.mark.parametrize("kind", ODD_CLASSES)
 def test_classes_that_scikit_learn_does_not_take_are_learnt_like_any_other(kind, estimator, tmp_path):
     X, matrix = crowd(n_classes=3, n_examples=60)

@@ -8,6 +8,7 @@ import pytest
 from crowds import HeldCrowd, crowd, labels_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta, norm
 
@@ -221,7 +222,7 @@ def copied_crowd(seed, n_classes, missing):
 @pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.4, 0.7])
-@pytest.mark.parametrize("seed", [0, 9])
+@pytest.mark.parametrize("seed", [0, in_slow_run(9)])
 def test_the_default_equals_the_slow_twin(seed, missing, n_classes, copies):
     matrix = copied_crowd(seed, n_classes, missing) if copies else crowd(seed, n_classes=n_classes, missing=missing)[1]
     found = aggregate(labels_of(matrix, n_classes))
@@ -487,7 +488,7 @@ def test_few_shared_examples_and_independent_errors_are_warned_about():
         aggregate(CrowdLabels.from_matrix(matrix), errors_in_common=False)
 
 
-@pytest.mark.parametrize("overlap", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("overlap", [in_slow_run(0.02), 0.05, in_slow_run(0.1)])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("n_annotators", [3, 12])
 @pytest.mark.parametrize("name", ["default", "confusion", "one coin"])

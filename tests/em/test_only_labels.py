@@ -44,7 +44,7 @@ def gains(name, n_classes, overlap, features, accuracies, crowds=(2, 12), **sett
 
 @quiet
 @over(CLASSIFIERS, slow=["any", "ridge cv"])
-@pytest.mark.parametrize("n_classes", [2, in_slow_run(3), 4])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3), in_slow_run(4)])
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("features", GAPS)
 def test_the_consensus_is_as_right_as_good_labels(name, n_classes, overlap, features):
@@ -56,7 +56,7 @@ def test_the_consensus_is_as_right_as_good_labels(name, n_classes, overlap, feat
 @quiet
 @over(["aggregate", "logistic", "any"], slow=["any"])
 @pytest.mark.parametrize("model", [Confusion(), OneCoin()], ids=["confusion", "one coin"])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), 4])
 @pytest.mark.parametrize("overlap", OVERLAPS)
 def test_matrices_that_are_not_drawn_to_the_crowd_lose_no_labels(name, model, n_classes, overlap):
     found = gains(name, n_classes, overlap, "useless", [0.9, 0.96], crowds=(2, 40), annotator_model=model)
@@ -72,7 +72,7 @@ def test_independent_errors_lose_no_labels_that_nothing_can_confirm(name):
 
 @quiet
 @over(CLASSIFIERS, without=["logistic in sample", "any tree"], slow=["any", "ridge cv"])
-@pytest.mark.parametrize("n_classes", [2, in_slow_run(3), 4])
+@pytest.mark.parametrize("n_classes", [in_slow_run(2), in_slow_run(3), 4])
 @pytest.mark.parametrize("overlap", [0.0, in_slow_run(0.1)])
 def test_good_features_correct_poor_labels(name, n_classes, overlap):
     assert np.mean(gains(name, n_classes, overlap, "good", [0.7] * 3)) > 0.1

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from crowds import crowd, labels_of
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
@@ -35,8 +36,8 @@ def raykar(X, matrix, n_classes, n_rounds, l2=1.0, strength=4.0):
     return posterior, confusion
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
+@pytest.mark.parametrize("missing", [in_slow_run(0.0), 0.4])
 def test_independent_errors_and_one_fold_are_raykar(missing, n_classes):
     X, matrix = crowd(n_classes=n_classes, missing=missing)
     settings = {"errors_in_common": False, "cross_fit": 0, "annotator_model": Confusion(), "l2": 1.0}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import in_slow_run
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -206,7 +207,7 @@ def test_labels_change_their_scale_and_back():
     CrowdRidgeRegressor().fit(np.zeros((5, 1)), numbers)
 
 
-@pytest.mark.parametrize("scoring", [None, "accuracy"])
+@pytest.mark.parametrize("scoring", [None, in_slow_run("accuracy")])
 @pytest.mark.parametrize("model", [CrowdLogisticClassifier(), CrowdClassifier()])
 def test_folds_of_scikit_learn_carry_scale_groups_truth_and_abstentions(model, scoring, rng):
     X, truth, labels = crowd(rng)

@@ -6,6 +6,7 @@ from crowds import HeldCrowd, balanced_twin, crowd, labels_of, paced_twin, rare_
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
@@ -81,7 +82,7 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 @pytest.mark.parametrize(
     ("settings", "steps"),
     [
@@ -136,7 +137,7 @@ def raykar(X, matrix, l2, n_rounds, strength=4.0):
     return theta, confusion, q
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1), in_slow_run(2)])
 def test_independent_errors_and_one_classifier_are_the_model_of_raykar(seed):
     X, matrix = crowd(seed, n_examples=60, missing=0.3)
     theta, confusion, q = raykar(X, matrix, 2.0, 200)
@@ -440,7 +441,7 @@ def test_noise_is_penalised_more(rng):
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 def test_one_round_out_of_fold_by_hand(n_classes):
     X, matrix = crowd(n_classes=n_classes, n_examples=80, missing=0.3)
     model = fit(X, matrix, n_classes, max_rounds=1)
@@ -458,7 +459,7 @@ def test_one_round_out_of_fold_by_hand(n_classes):
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 @pytest.mark.parametrize("class_weight", [None, {0: 3.0}])
 def test_predictions_are_of_the_best_classifier_with_temperature_and_offsets(n_classes, class_weight):
     X, matrix = crowd(n_classes=n_classes, n_examples=120, missing=0.3)
@@ -486,7 +487,7 @@ def test_rounds_out_of_fold_that_go_round_in_circles_are_told():
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 def test_probabilities_of_unseen_examples_can_be_taken_at_their_word(n_classes, rng):
     X = rng.normal(size=(6000, 5))
     scores = 1.5 * X @ rng.normal(size=(5, n_classes))
@@ -520,7 +521,7 @@ def test_words_that_mean_nothing_are_refused(settings, message):
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 def test_threads_change_no_bit(n_classes, monkeypatch, set_constants, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
@@ -547,7 +548,7 @@ def test_scores_of_sparse_features_far_from_zero_by_hand():
     assert_allclose(model.scores(parts), expected[:1], rtol=1e-14)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 def test_the_temperature_makes_labels_most_probable(n_classes, rng):
     scores, weight = rng.normal(size=(80, n_classes)), rng.uniform(0.1, 2, 80)
     likelihood = rng.normal(size=(80, n_classes)) + 2 * scores

@@ -48,10 +48,10 @@ def assert_same(blocks, memory, X, labels, atol=1e-10):
     ("n_classes", "settings"),
     [
         (2, {}),
-        (3, {"steepness": 2.0}),
-        (3, {"errors_in_common": False, "annotator_model": Confusion()}),
+        in_slow_run(*(3, {"steepness": 2.0})),
+        in_slow_run(*(3, {"errors_in_common": False, "annotator_model": Confusion()})),
         (2, {"cross_fit": 0}),
-        (2, {"annotator_model": Confusion()}),
+        in_slow_run(*(2, {"annotator_model": Confusion()})),
         in_slow_run(*(2, {"class_weight": {1: 3.0}, "cross_fit": 3})),
         in_slow_run(*(2, {"class_weight": "balanced"})),
         (2, {"fit_intercept": False, "steepness": 1.0}),
@@ -70,14 +70,15 @@ def test_blocks_give_what_a_fit_in_memory_gives(n_classes, settings, in_rounds):
         assert_same(blocks, memory, X, labels)
 
 
-def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_gives(in_rounds):
+@pytest.mark.parametrize("form", [in_slow_run(np.asarray), sparse.csr_array])
+def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_gives(form, in_rounds):
     X, labels, _ = clear_crowd(2, n_examples=300)
     X = np.where(np.abs(X) < 0.4, 0.0, X).astype(np.float32)
     weight = np.random.default_rng(0).integers(0, 4, 300).astype(float)
-    for given in (X, sparse.csr_array(X)):
-        memory = CrowdLogisticClassifier(**TIGHT).fit(given, labels, weight)
-        blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(given, labels, [50, 200], weight)))
-        assert_same(blocks, memory, given, labels)
+    given = form(X)
+    memory = CrowdLogisticClassifier(**TIGHT).fit(given, labels, weight)
+    blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(given, labels, [50, 200], weight)))
+    assert_same(blocks, memory, given, labels)
 
 
 def test_large_offsets_give_what_a_fit_in_memory_gives(in_rounds):
@@ -106,7 +107,7 @@ def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives(setti
     assert_same(blocks, memory, X, labels, atol=1e-6)
 
 
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("given", [in_slow_run(False), True])
 def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_rounds):
     X, labels = with_copies(6, n_examples=300)
     groups = {"copy 0": "x", "copy 1": "x", "copy 2": "x", labels.annotators[3]: "x"} if given else None
@@ -127,7 +128,7 @@ def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_ro
 
 
 @pytest.mark.filterwarnings("ignore:.*always gave the same answer")
-@pytest.mark.parametrize("n_annotators", [3, 7])
+@pytest.mark.parametrize("n_annotators", [in_slow_run(3), 7])
 def test_who_always_answers_the_same_is_flagged_over_blocks_as_in_memory(n_annotators, in_rounds):
     X, labels, _ = clear_crowd(6, n_examples=300, n_annotators=n_annotators, missing=0.2)
     matrix = labels.to_matrix().astype(object)
@@ -156,8 +157,9 @@ def test_blocks_that_fit_into_the_sample_give_the_bits_of_a_fit_in_memory(settin
 # ------------------------------------------------------------------ blocks of any kind
 
 
-def test_neither_cuts_nor_order_of_blocks_matter(in_rounds):
-    X, labels, _ = clear_crowd(5, n_examples=200, n_classes=3)
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
+def test_neither_cuts_nor_order_of_blocks_matter(n_classes, in_rounds):
+    X, labels, _ = clear_crowd(5, n_examples=200, n_classes=n_classes)
     whole = CrowdLogisticClassifier(**TIGHT).fit(read_blocks([(X, labels)]))
     for seed in range(2):
         rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from crowds import crowd, labels_of
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -45,7 +46,7 @@ def assert_same_model(one, other, rtol=1e-9):
 
 
 @few_rounds
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [2, 3, in_slow_run(5)])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 @pytest.mark.parametrize("steepness", [0.0, 2.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])

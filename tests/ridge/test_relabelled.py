@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from all_models import quiet
 from crowds import crowd
+from marks import in_slow_run
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
@@ -46,7 +47,7 @@ def of(matrix, n_classes=2, ratings=False):
 
 
 @quiet
-@pytest.mark.parametrize("missing", [0.0, 0.5, 0.85])
+@pytest.mark.parametrize("missing", [0.0, 0.5, in_slow_run(0.85)])
 @pytest.mark.parametrize("kind", ["two classes", "three classes", "ratings"])
 @pytest.mark.parametrize("keep_sums", [True, "auto"])
 def test_labels_that_change_give_what_a_new_fit_gives(kind, missing, keep_sums):
@@ -72,8 +73,8 @@ def test_labels_that_change_give_what_a_new_fit_gives(kind, missing, keep_sums):
         {"curriculum": SelfPaced(), "tol": 1e-3},
         {"class_weight": "balanced"},
         {"fit_intercept": False, "init": "mean", "relative_to": "possible"},
-        {"steepness": 0.0},
-        {"relative_to": None},
+        in_slow_run({"steepness": 0.0}),
+        in_slow_run({"relative_to": None}),
     ],
 )
 def test_settings_still_count(settings):
@@ -107,14 +108,19 @@ def test_a_tuned_model_chooses_as_a_new_fit_does(cv):
 
 
 @quiet
-def test_sparse_and_wide_features():
+@pytest.mark.parametrize("kind", ["sparse", in_slow_run("wide"), "single precision", in_slow_run("large offset")])
+def test_sparse_and_wide_features(kind):
     X, steps = matrices(5)
-    wide = np.random.default_rng(0).normal(size=(150, 200))
-    for features in (sparse.csr_array(X), wide, X.astype(np.float32), X + 1e6):
-        model = CrowdRidgeClassifier(keep_sums=True, **TIGHT).fit(features, of(steps[0]))
-        for matrix in steps[1:]:
-            model = model.relabelled(of(matrix))
-            assert_same(model, clone(model).fit(features, of(matrix)), rtol=1e-7)
+    features = {
+        "sparse": sparse.csr_array(X),
+        "wide": np.random.default_rng(0).normal(size=(150, 200)),
+        "single precision": X.astype(np.float32),
+        "large offset": X + 1e6,
+    }[kind]
+    model = CrowdRidgeClassifier(keep_sums=True, **TIGHT).fit(features, of(steps[0]))
+    for matrix in steps[1:]:
+        model = model.relabelled(of(matrix))
+        assert_same(model, clone(model).fit(features, of(matrix)), rtol=1e-7)
 
 
 @quiet
@@ -137,11 +143,12 @@ def test_only_rows_whose_labels_changed_are_summed_up(missing, monkeypatch):
 
 
 @quiet
-def test_many_changes_leave_no_rounding_behind():
+@pytest.mark.parametrize("n_changes", [30, in_slow_run(300)])
+def test_many_changes_leave_no_rounding_behind(n_changes):
     X, steps = matrices(7)
     matrix, rng = steps[0], np.random.default_rng(0)
     model = CrowdRidgeClassifier(keep_sums=True, **TIGHT).fit(X, of(matrix))
-    for _ in range(300):
+    for _ in range(n_changes):
         row, column = rng.integers(0, len(X)), rng.integers(0, matrix.shape[1])
         matrix[row, column] = rng.integers(0, 2) if np.isnan(matrix[row, column]) else np.nan
         model = model.relabelled(of(matrix))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowds import clear_crowd, crowd
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -132,9 +133,10 @@ def test_the_logistic_model_gives_the_fit_in_memory():
     assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-10)
 
 
-def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(rounds_over_blocks, set_constants):
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
+def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(n_classes, rounds_over_blocks, set_constants):
     set_constants("crowdwise.weights.folds", ENOUGH_EXAMPLES=0)  # the folds of many examples
-    X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
+    X, labels, _ = clear_crowd(n_examples=200, n_classes=n_classes)
     settings = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 1.0}
     expected = CrowdLogisticClassifier(**settings).fit(X, labels)
     found = CrowdLogisticClassifier(**settings).fit(chunked(X, 30), labels)

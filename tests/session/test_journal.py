@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import in_slow_run
 
 from crowdwise.exceptions import BusyError, CrowdWarning, DataError
 from crowdwise.session.journal import Journal
@@ -118,9 +119,10 @@ for number in range(len(journal.entries), 10**6):
 """
 
 
-def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_kills", [1, in_slow_run(5)])
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, n_kills: int) -> None:
     path, rng = tmp_path / "answers.jsonl", np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(n_kills):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             writer.stdout.readline()

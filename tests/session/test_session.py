@@ -9,6 +9,7 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdRidgeClassifierCV, aggregate
@@ -279,11 +280,12 @@ def test_other_settings_and_fewer_annotators_are_what_a_new_fit_gives() -> None:
         session().fit_at(l2=1.0)
 
 
-def test_every_one_of_200_random_answers_and_undos_gives_the_scores_of_a_new_fit() -> None:
+@pytest.mark.parametrize("n_answers", [20, in_slow_run(200)])
+def test_every_one_of_many_random_answers_and_undos_gives_the_scores_of_a_new_fit(n_answers: int) -> None:
     X, truth = features(150, 100)
     talk = Session(X=X, model=CrowdRidgeClassifier(2.0), classes=[0, 1])
     random_answers(talk, truth, 30)
-    for step in range(200):
+    for step in range(n_answers):
         random_answers(talk, truth, 1, seed=step + 1)
         _ = talk.result
         with warnings.catch_warnings():

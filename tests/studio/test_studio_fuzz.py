@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from marks import in_slow_run
 from studios import Client
 
 from crowdwise.studio._schema import check_value, description, resolved
@@ -53,7 +54,7 @@ def request_for(operation: dict[str, Any], draw: random.Random) -> tuple[dict[st
     return query, draw.choice(ODD_VALUES) if body is not None and draw.random() < 0.05 else body
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, in_slow_run(1), in_slow_run(2)])
 def test_every_operation_answers_as_described_or_says_what_is_wrong(client: Client, seed: int) -> None:
     draw, seen = random.Random(seed), Counter[tuple[str, int]]()
     for path, operations in description()["paths"].items():
