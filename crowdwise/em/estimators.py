@@ -6,6 +6,7 @@ weight 0.7 and a dog of weight 0.3. Whatever takes `sample_weight` can learn fro
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import wraps
 from hashlib import blake2b
@@ -155,9 +156,10 @@ def taught_classes(classes: Array) -> Array:
     It takes text and whole numbers, and no fractions such as half stars, dates, bytes or numbers beyond 64 bits.
     """
     try:
-        with np.errstate(invalid="ignore"):  # of numbers beyond 64 bits
+        with np.errstate(invalid="ignore"), warnings.catch_warnings():  # of numbers beyond 64 bits
+            warnings.simplefilter("error", FutureWarning)  # versions that still take bytes
             check_classification_targets(classes.repeat(3))  # it warns of targets of which most are different
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, FutureWarning):
         return np.arange(len(classes))
     return classes
 

@@ -166,7 +166,7 @@ def _times(
     examples, annotators = labels.examples[labels.example_index], labels.annotators[labels.annotator_index]
     pairs = zip(map(str, examples.tolist()), map(str, annotators.tolist()), strict=True)
     place = {pair: k for k, pair in enumerate(pairs)}
-    times: Array = np.full(labels.n_labels, np.datetime64("NaT"), dtype="datetime64[s]")
+    times: Array = np.full(labels.n_labels, "NaT", dtype="datetime64[s]")
     columns = table.columns([*names, column])
     for *pair, moment in zip(*(columns[name] for name in (*names, column)), strict=True):
         if (k := place.get(tuple(pair))) is not None and moment:

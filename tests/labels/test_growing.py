@@ -59,7 +59,7 @@ IDS = {
     "texts": lambda at: f"e{at}",
     "pairs": lambda at: (at, "x"),
     "mixed": lambda at: at if at % 2 else str(at),
-    "days": lambda at: np.datetime64("2020-01-01") + at,
+    "days": lambda at: np.datetime64("2020-01-01") + np.timedelta64(int(at), "D"),
 }
 
 

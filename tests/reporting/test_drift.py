@@ -31,7 +31,7 @@ def test_accuracy_over_time_is_that_of_slices_if_examples_are_labelled_in_their_
     assert set(found.annotator[found.differs].tolist()) == {"d"}
     assert found.slice[:4].tolist() == [str(DAYS[k]) for k in (0, 100, 200, 300)]
     unknown = times.copy()
-    unknown[::2] = np.datetime64("NaT")
+    unknown[::2] = np.datetime64("NaT", "s")
     assert accuracy_over_time(aggregate(labels), labels, unknown, truth).n_labels.sum() == 800
     with pytest.raises(LabelError, match="times must be one per label"):
         accuracy_over_time(aggregate(labels), labels, times[:5])
