@@ -59,7 +59,7 @@ def test_every_operation_answers_as_described_or_says_what_is_wrong(client: Clie
     draw, seen = random.Random(seed), Counter[tuple[str, int]]()
     for path, operations in description()["paths"].items():
         for method, operation in operations.items():
-            for _ in range(20):
+            for _ in range(40):
                 query, body = request_for(operation, draw)
                 content = b"" if body is None else json.dumps(body).encode()
                 answer = client.ask(method.upper(), path, query, content)
